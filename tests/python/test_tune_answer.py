@@ -53,6 +53,18 @@ def test_a_result_that_is_not_resolved_is_left_alone() -> None:
     assert found.settings_to_paste == ()
 
 
+def test_runs_that_differ_by_half_and_more_are_no_advice() -> None:
+    wild = [
+        changed(one, seconds=4.0 if number % 2 else 0.3)
+        for number, one in enumerate(rows_of("winner", FASTER, 1.0))
+    ]
+    found = analyse([*rows_of(DEFAULT, {}, 1.0), *wild], {}, context())
+    said = found.verdict_sentences[0]
+    assert said.startswith("Nothing can be said: 24 runs differ too much")
+    assert said.endswith("Tune again on a quieter machine.")
+    assert found.settings == {}
+
+
 @pytest.mark.parametrize(
     ("rounds", "rivals", "looks", "ended", "why", "needed"),
     [

@@ -13,6 +13,7 @@ from tautochrone import text
 from tautochrone.comparing.analysis import objective_of
 from tautochrone.comparing.result import FIGURES, Compared, Side
 from tautochrone.errors import printable
+from tautochrone.report.summary import cell
 from tautochrone.verdicts import NO_DIFFERENCE
 
 if TYPE_CHECKING:
@@ -96,22 +97,18 @@ def as_markdown(found: Compared) -> str:
     """The answer, the table and what stood in the way."""
     headings, lines = rows(found)
     table = [headings, ["---"] * len(headings), *lines]
-    parts = [found.answer, "", *("| " + " | ".join(map(_cell, line)) + " |" for line in table)]
+    parts = [found.answer, "", *("| " + " | ".join(map(cell, line)) + " |" for line in table)]
     if found.rivals:
         parts += ["", f"{FALSIFIER}."]
     if len(found.sides) == _PAIR:
         names, cells = beside(found)
         parts += [
             "",
-            *(f"| {' | '.join(map(_cell, line))} |" for line in [names, ["---"] * len(names), *cells]),
+            *(f"| {' | '.join(map(cell, line))} |" for line in [names, ["---"] * len(names), *cells]),
         ]
     if found.remarks:
         parts += ["", *(f"- {printable(remark)}." for remark in found.remarks)]
     return "\n".join(parts)
-
-
-def _cell(words: str) -> str:
-    return printable(words).replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("`", "\\`")
 
 
 def as_csv(found: Compared) -> str:

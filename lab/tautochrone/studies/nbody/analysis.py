@@ -22,6 +22,7 @@ from tautochrone.studies.nbody.findings import (
     NbodyAnalysis,
     NbodyContext,
 )
+from tautochrone.studies.nbody.first import first_screen
 from tautochrone.studies.nbody.model import from_record
 from tautochrone.studies.nbody.runs import BlockRuns, collect, crossing
 from tautochrone.studies.nbody.sentences import settings_to_paste, verdict_sentences
@@ -41,11 +42,12 @@ def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: NbodyConte
     crossings = tuple(_crossings(measured))
     forecasts = tuple(_forecasts(measured))
     speed_ups = tuple((serial.particles, ratio(ours, serial)) for serial, ours in _ours(measured))
+    contests, settings = best_others(measured), settings_to_paste(curves)
     return NbodyAnalysis(
         verdict_sentences=verdict_sentences(
             curves,
             speed_ups,
-            best_others(measured),
+            contests,
             crossings,
             forecasts,
             context.simulated,
@@ -66,7 +68,8 @@ def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: NbodyConte
             for runs in every
             if runs.errors and not runs.by_round
         ),
-        settings_to_paste=settings_to_paste(curves),
+        first=first_screen(curves, speed_ups, contests, settings),
+        settings_to_paste=settings,
         claims=claims(curves, crossings, forecasts, rows),
         **context.reported,
     )

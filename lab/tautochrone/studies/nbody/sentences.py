@@ -225,7 +225,7 @@ def settings_to_paste(curves: Sequence[BlockCurve]) -> tuple[Settings, ...]:
         Settings(
             label=f"{count:,} particles on all cores",
             language="shell",
-            text=f"tauto-nbody --particles {count} --scheme {best.scheme} --log blocks.csv",
+            text=f"tauto exec nbody -- --particles {count} --scheme {best.scheme} --log blocks.csv",
             why=took,
         ),
     )
