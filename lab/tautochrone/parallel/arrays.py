@@ -18,6 +18,7 @@ UINT64 = numpy.dtype(numpy.uint64)
 # An array's memory as an argument of a C call. It has no length of its own, so an empty array has it too.
 _Memory = ctypes.c_char * 0
 _memory_of = _Memory.from_buffer
+_address_of = ctypes.addressof
 _ndarray = numpy.ndarray
 
 Calls = Mapping[Any, Any]  # what is called, by the type of the elements
@@ -76,13 +77,17 @@ def _with_gaps(name: str) -> ValueError:
 
 
 def result_like(name: str, values: Any, out: Any) -> Any:
-    """The array for the results: `out`, or a new one. It is `values` itself, or shares no memory with it."""
+    """The array for the results: `out`, or a new one."""
     if out is None:
         return numpy.empty_like(values)
-    if out is values:
-        return out
-    if not isinstance(out, _ndarray) or out.dtype != values.dtype or out.shape != values.shape:
+    if not isinstance(out, _ndarray) or out.dtype != values.dtype or (out.ndim, out.size) != (1, values.size):
         raise TypeError(f"the `out` of {name} must be an array of {values.dtype} with {values.size} elements")
-    if numpy.may_share_memory(out, values):
-        raise ValueError(f"the `out` of {name} must be the array itself, or share no memory with it")
     return out
+
+
+def check_apart(name: str, values: Any, memory: Any, to: Any) -> None:
+    """ValueError where results share some of the values' memory; they may share all of it."""
+    first = memory if isinstance(memory, int) else _address_of(memory)
+    second = _address_of(to)
+    if first != second and abs(first - second) < values.nbytes:
+        raise ValueError(f"the `out` of {name} must be the array itself, or share no memory with it")

@@ -17,6 +17,7 @@ from tautochrone.parallel.arrays import (
     UINT64,
     Calls,
     call_for,
+    check_apart,
     readable,
     result_like,
     writable,
@@ -80,7 +81,7 @@ class Team:
         status = self._library.tauto_team_create(byref(options), byref(team))
         if status:
             fail(status)
-        self._team: int | None = team.value
+        self._team: ctypes.c_void_p | None = team
         self._end = weakref.finalize(self, self._library.tauto_team_destroy, team.value)
         calls = self._library
         self._sorts: Calls = {
@@ -154,8 +155,10 @@ class Team:
         """The sums up to each value, in a new array or in `out`, which may be `values`."""
         call = call_for("inclusive_scan", values, self._inclusive_scans)
         results = result_like("inclusive_scan", values, out)
-        to = writable("inclusive_scan", results)
-        status = call(self._team, readable("inclusive_scan", values), values.size, to, None)
+        place, to = readable("inclusive_scan", values), writable("inclusive_scan", results)
+        if out is not None:
+            check_apart("inclusive_scan", values, place, to)
+        status = call(self._team, place, values.size, to, None)
         if status:
             fail(status)
         return results
@@ -164,9 +167,11 @@ class Team:
         """`init` and the sums before each value, in a new array or in `out`, which may be `values`."""
         call = call_for("exclusive_scan", values, self._exclusive_scans)
         results = result_like("exclusive_scan", values, out)
-        to = writable("exclusive_scan", results)
+        place, to = readable("exclusive_scan", values), writable("exclusive_scan", results)
+        if out is not None:
+            check_apart("exclusive_scan", values, place, to)
         init = operator.index(init) if values.dtype == INT64 else float(init)  # type: ignore[arg-type]
-        status = call(self._team, readable("exclusive_scan", values), values.size, init, to, None)
+        status = call(self._team, place, values.size, init, to, None)
         if status:
             fail(status)
         return results
@@ -232,8 +237,12 @@ class Team:
             number = _number(SCHEDULES, schedule, "schedule")
             options = byref(Options(bytes=sizeof(Options), schedule=number, chunk=chunk))
         call = self._library.tauto_parallel_for
-        ends = (operator.index(first), operator.index(last))
-        status = call(self._team, *ends, _address(body), _context(context), options)
+        function, memory = _address(body), _context(context)
+        try:
+            status = call(self._team, first, last, function, memory, options)
+        except ctypes.ArgumentError:  # for NumPy's integers
+            ends = (operator.index(first), operator.index(last))
+            status = call(self._team, *ends, function, memory, options)
         if status:
             fail(status)
 
