@@ -191,6 +191,15 @@ def test_nodes_do_all_and_one_that_dies_loses_nothing(
     assert begun(folder) == before
 
 
+def test_ssh_hands_the_words_to_a_shell(folder: Path) -> None:
+    """It makes one line of them, without quotes, and hands over no variables."""
+    ssh = folder / "ssh"
+    ssh.write_text('#!/bin/sh\nshift\nexec env -u TAUTO_RUNNERS sh -c "$*"\n')
+    ssh.chmod(0o755)
+    with spread.spread_over((str(ssh), "node7"), 1, None, None):
+        assert simulated(*SIZES) == doubled(SIZES)
+
+
 def test_without_a_node_left_it_says_so_and_goes_on_later(folder: Path) -> None:
     (folder / "kills").write_text("33")
     with (

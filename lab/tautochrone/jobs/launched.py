@@ -21,7 +21,6 @@ from tautochrone.jobs import work, worker
 from tautochrone.threads import started
 
 _MOST_DEATHS = 3  # of workers that one share may cost
-_SHARES_A_PLACE = 8
 _ENDING_SECONDS = 5.0
 
 _Come = SimpleQueue["tuple[_Task, work.Outcome] | TautoError"]
@@ -85,7 +84,7 @@ class Launched:
 
     def answers(self, kind: str, version: str, wanted: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         come: _Come = SimpleQueue()
-        shares = work.shares(wanted, _SHARES_A_PLACE * self.width)
+        shares = work.shares_elsewhere(kind, wanted, self.width)
         with self._lock:
             if self._ended is not None:
                 raise self._ended

@@ -17,7 +17,6 @@ from tautochrone.jobs import work
 CONNECT_SECONDS = 10.0
 PATIENCE_SECONDS = 30.0  # without a worker, which a cluster manager may be about to start
 _LOOK_SECONDS = 2.0
-_SHARES_A_PLACE = 8
 
 
 def _is_theirs(logger: str) -> bool:
@@ -58,7 +57,7 @@ class OnDask:
         come: SimpleQueue[Any] = SimpleQueue()
         open_: dict[Any, dict[str, str]] = {}
         try:
-            for share in work.shares(wanted, _SHARES_A_PLACE * self.width):
+            for share in work.shares_elsewhere(kind, wanted, self.width):
                 key = f"tautochrone-{secrets.token_hex(16)}"
                 future = self._client.submit(work.done, kind, version, [*share.values()], key=key)
                 open_[future] = share

@@ -88,6 +88,16 @@ def answers_of(share: Mapping[str, str], outcome: Outcome) -> Iterator[tuple[str
     return zip(share, answers, strict=True)
 
 
+_SHARES_A_PLACE = 8  # so that all places end at about the same time
+_LEAST_TOGETHER = 4  # to send a share elsewhere and to start its process takes as long as a short simulation
+
+
+def shares_elsewhere(kind: str, wanted: Mapping[str, str], width: int) -> list[dict[str, str]]:
+    """The parts for workers elsewhere that do so many jobs at a time."""
+    most = len(wanted) // _LEAST_TOGETHER if kind_named(kind).TOGETHER else len(wanted)
+    return shares(wanted, max(1, min(most, _SHARES_A_PLACE * width)))
+
+
 def shares(wanted: Mapping[str, str], count: int) -> list[dict[str, str]]:
     """So many parts, or fewer. Neighbours go to different ones: in a sweep they take about as long."""
     items = list(wanted.items())
