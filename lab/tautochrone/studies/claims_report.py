@@ -72,13 +72,18 @@ def write(
     summary: str,
     path: Path,
     machines: Sequence[Shared] = (),
+    predictions: Sequence[str] = (),
 ) -> Path:
-    """Draw the page, and say where it is. TautoError where it cannot be written."""
+    """Draw the page, and say where it is. TautoError where it cannot be written.
+
+    ``predictions``: how well the simulator predicts what was measured here, a sentence a study.
+    """
     found = chapters(measured)
     analysis = ClaimsAnalysis(
         verdict_sentences=(
             summary,
             "Curves are simulated on the published machines unless they say otherwise.",
+            *predictions,
         ),
         chapters=found,
         verdicts=tuple(verdicts),
