@@ -33,7 +33,7 @@ from tautochrone.simulator.measured_machine import (
     typical_record,
     with_slow_cores,
 )
-from tautochrone.studies import against_matching
+from tautochrone.studies import against_command, against_matching, claims_command
 from test_simulator import needs_simulator
 
 L2, LAST_LEVEL = 2 * 2**20, 64 * 2**20
@@ -258,6 +258,23 @@ def test_a_study_is_held_against_itself_as_a_prediction_is_held_against_it() -> 
     assert against_matching.summary("loop", "test", alone, {}).repeated is None
 
 
+def test_a_prediction_is_counted_in_what_the_study_is_off_itself() -> None:
+    halved = [
+        prediction("a", 1.0, 1.04, "1000", (1.0, 1.02)),
+        prediction("b", 1.0, 0.94, "1000", (1.0, 1.02)),
+        prediction("c", 1.0, 1.05, "2000", (1.0, 1.02)),
+    ]
+    lonely = [prediction("d", 1.0, 9.0, "2000")]  # without rounds enough it counts on neither side
+    found = against_matching.summary("loop", "test", [*halved, *lonely], {})
+    assert found.beside_itself is not None
+    assert found.beside_itself.count == 3
+    assert found.beside_itself.median == pytest.approx(2.5, rel=0.03)
+    assert found.beside_itself.p90 == pytest.approx(2.9, rel=0.03)
+    assert any("that is 2.5 times as far off" in one.lower() for one in against_command.sentences(found))
+    same = [prediction("a", 1.0, 1.1, "1000", (1.0, 1.0))]
+    assert against_matching.summary("loop", "test", same, {}).beside_itself is None
+
+
 WAYS: tuple[tuple[str, str, str, int | None], ...] = (
     ("serial", "serial", "serial", None),
     ("openmp", "libgomp", "pragma", None),
@@ -318,6 +335,8 @@ def test_study_is_held_against_the_simulation_of_its_own_machine(
     assert "median error 25 %, 90th percentile 25 %" in shown
     assert "in 4 of 4 cells" in shown
     assert "against odd ones: median error 0 %" in shown
+    (said,) = claims_command.predictions(claims_command.studies_in([folder]))
+    assert "predicts 28 configurations: median error 25 %, 90th percentile 25 %" in said
     page = (folder / "against.html").read_text()
     assert "How far off the simulation is" in page
     assert '"strokeDash"' in page

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import gzip
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from page_content import visible
 from study_fakes import machine
 from study_nbody_fakes import laboratory, request
 from tautochrone.cli.main import main
 from tautochrone.errors import TautoError
 from tautochrone.results.store import Store
-from tautochrone.studies import claims_report, sharing
+from tautochrone.studies import claims_report, share_command, sharing
 from tautochrone.studies.nbody.study import Nbody
+from tautochrone.studies.power import figures as power
+from tautochrone.studies.simulated_set import simulated_set
 
 SECRET = "/home/somebody/secret"
 
@@ -56,6 +60,43 @@ def test_machines_are_laid_beside_each_other(study: Path, tmp_path: Path) -> Non
     rows = dict(claims_report.laid_beside([sharing.read(file) for file in files]))
     assert len(rows["N2"]) == 2
     assert all(cell.startswith(("yes", "NO", "open")) for cell in rows["N2"])
+
+
+@pytest.mark.timed
+def test_simulated_sets_say_so_and_stand_beside_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(share_command, "simulated_set", partial(simulated_set, sizes=(1000, 2000)))
+    monkeypatch.setattr(claims_report, "chapters", lambda measured: (power.chapter(),))  # the least of them
+    words: list[str] = []
+    for name in ("i9-14900k", "rk3588", "apple-m2-like"):
+        file = tmp_path / f"{name}.tauto"
+        assert main(["share", "--simulated", name, "--output", str(file)]) == 0
+        assert "(simulated)" in capsys.readouterr().out
+        assert {row.source for row in sharing.read(file).rows} == {"simulated"}
+        words += ["--with", str(file)]
+    page = tmp_path / "claims.html"
+    assert main(["claims", "--only", "H1", *words, "--report", "--output", str(page)]) == 0
+    said, drawn = capsys.readouterr().out, visible(page.read_text())
+    for name in (
+        "Intel Core i9-14900K (simulated)",
+        "Rockchip RK3588 (simulated)",
+        "like an Apple M2 (simulated)",
+    ):
+        assert name in drawn
+        assert name.split()[-2] in said
+    machines = [sharing.read(tmp_path / f"{name}.tauto") for name in ("i9-14900k", "rk3588")]
+    worth = dict(claims_report.laid_beside(machines))["H10"]
+    assert worth[0].startswith("yes: ")  # the published machine and program
+    assert worth[1].startswith("open: ")  # its file does not say how fast the published program is
+
+
+@pytest.mark.parametrize("words", [[], ["somewhere", "--simulated", "rk3588"]])
+def test_a_folder_or_a_machine_is_shared_and_not_both(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["share", *words]) == 2
+    assert "Name a FOLDER, or give --simulated MACHINE" in capsys.readouterr().err.replace("\n", " ")
 
 
 @pytest.mark.parametrize(

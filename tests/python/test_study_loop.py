@@ -237,7 +237,7 @@ def test_only_the_published_kernel_on_two_kinds_of_cores_decides_what_was_publis
     tmp_path: Path, kernel: str, decided: bool
 ) -> None:
     lab = laboratory(machine=hybrid_with_two_threads_a_fast_core())
-    asked = request(tmp_path, kernel=kernel, sizes=(1000, 4000, 8000))
+    asked = request(tmp_path, kernel=kernel, sizes=(2000, 4000, 8000))
     found = {claim.id: claim for claim in Loop.measure(asked, lab.services).claims}
     for id in ("H2", "H3", "H4", "H5", "H6", "H8", "H9", "H10"):
         assert (found[id].holds is not None) == decided, id

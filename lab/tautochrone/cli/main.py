@@ -45,7 +45,7 @@ COMMANDS = {
     "export": "tautochrone.results.export:ExportRequest",
     "simulate": "tautochrone.cli.simulate:SimulateRequest",
     "claims": "tautochrone.studies.claims_command:ClaimsRequest",
-    "share": "tautochrone.studies.sharing:ShareRequest",
+    "share": "tautochrone.studies.share_command:ShareRequest",
     "exec": "tautochrone.cli.exec_command:ExecRequest",
     "completion": "tautochrone.cli.completion_command:CompletionRequest",
 }

@@ -17,6 +17,7 @@ from tautochrone import report
 from tautochrone.errors import TautoError
 from tautochrone.machine.record import machine_of
 from tautochrone.results.context import Command
+from tautochrone.results.row import Row
 from tautochrone.results.states import by_state
 from tautochrone.results.store import Store
 from tautochrone.simulator.findings import Axis, ErrorLine, LineChart, SimulatedAnalysis
@@ -24,7 +25,7 @@ from tautochrone.simulator.measured_machine import typical_record
 from tautochrone.studies import study_named
 from tautochrone.studies.against_matching import KINDS, NEAR_BEST, Agreement, Predicted, compare
 from tautochrone.studies.loop.findings import LoopContext
-from tautochrone.text import percent
+from tautochrone.text import percent, sentence
 
 _X = {
     "loop": Axis(field="x", title="order of the matrix", logarithmic=True),
@@ -47,10 +48,8 @@ def run_against_command(study: str, folder: Path, output: Path | None, json: boo
             if store.study in KINDS
             else f"Name a folder of tauto study {study}",
         )
-    kind = study_named(study)
-    known = kind.known_of(store.folder) if study == "loop" else LoopContext()
-    rows, machine = kind.rows_of(store), machine_of(store)
-    found = compare(study, rows, typical_record(store.machines), known.measured_factors, known.measured_turns)
+    rows, machine = study_named(study).rows_of(store), machine_of(store)
+    found = agreement(store, rows)
     if json:
         plain: dict[str, Any] = msgspec.to_builtins(found)
         for prediction, whole in zip(found.predicted, plain["predicted"], strict=True):
@@ -58,8 +57,8 @@ def run_against_command(study: str, folder: Path, output: Path | None, json: boo
         print(json_module.dumps(plain, ensure_ascii=False, indent=1))
         return 0
     console.print(_table(found))
-    for sentence in sentences(found):
-        console.print(sentence, soft_wrap=True, highlight=False)
+    for said in sentences(found):
+        console.print(said, soft_wrap=True, highlight=False)
     path = (output or store.folder) / "against.html"
     command = Command(
         label="The same again", text=shlex.join(["tauto", "simulate", study, "--against", str(folder)])
@@ -67,6 +66,35 @@ def run_against_command(study: str, folder: Path, output: Path | None, json: boo
     report.write(rows, machine, path, _analysis(found, command), study=study)
     console.print(f"The report: {path}", soft_wrap=True, highlight=False)
     return 0
+
+
+def agreement(store: Store, rows: Sequence[Row]) -> Agreement:
+    """A study of ``KINDS`` beside its own machine's simulation. TautoError where nothing can be compared."""
+    known = study_named(store.study).known_of(store.folder) if store.study == "loop" else LoopContext()
+    record = typical_record(store.machines)
+    return compare(store.study, rows, record, known.measured_factors, known.measured_turns)
+
+
+def prediction_of(folder: Path) -> str:
+    """How well the simulator predicts the study there, one of ``KINDS``. TautoError without a model of it."""
+    with Store.read(folder) as store:
+        found = agreement(store, study_named(store.study).rows_of(store))
+    errors = f"median error {percent(found.together.median)}, 90th percentile {percent(found.together.p90)}"
+    return (
+        f"Of the measured {store.study} study the simulator, told nothing but this machine’s own probes, "
+        f"predicts {found.together.count} configurations: {errors}"
+        + (f"; {_times_itself(found)}" if found.beside_itself is not None else "")
+        + "."
+    )
+
+
+def _times_itself(found: Agreement) -> str:
+    itself = found.beside_itself
+    assert itself is not None
+    return (
+        f"that is {itself.median:.2g} times as far off as the study is from itself in the median and "
+        f"{itself.p90:.2g} times at the 90th percentile, of the {itself.count} with rounds enough"
+    )
 
 
 def sentences(found: Agreement) -> list[str]:
@@ -92,6 +120,8 @@ def sentences(found: Agreement) -> list[str]:
             f"{percent(itself.median)}, 90th percentile {percent(itself.p90)}, the best named in "
             f"{itself.near_best} of {itself.cells} cells."
         )
+    if found.beside_itself is not None:
+        parts.append(sentence(_times_itself(found)))
     if found.left_out:
         words = ", ".join(f"{what} ({count})" for what, count in sorted(found.left_out.items()))
         parts.append(f"Without a model in the simulator: {words}.")

@@ -73,6 +73,14 @@ class Repeated(msgspec.Struct, frozen=True, kw_only=True):
     near_best: int  # cells in which the even rounds' best is within NEAR_BEST of the odd rounds' best
 
 
+class BesideItself(msgspec.Struct, frozen=True, kw_only=True):
+    """How many times as far off the simulation is as the study is from itself, of the same configurations."""
+
+    count: int
+    median: float
+    p90: float
+
+
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     """All of it: what `tauto simulate … --against` prints and reports."""
 
@@ -85,6 +93,7 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     cells: int
     near_best: int  # cells in which what the simulator names best is within NEAR_BEST of the measured best
     repeated: Repeated | None  # where configurations have rounds enough
+    beside_itself: BesideItself | None  # of those
     left_out: Mapping[str, int]  # what the simulator has no model of → how many
 
 
@@ -233,6 +242,7 @@ def summary(
         groups.setdefault((prediction.runtime, prediction.schedule), []).append(prediction)
         cells.setdefault(prediction.cell, []).append(prediction)
     reported = [prediction for prediction in predicted if prediction.rounds > 0]
+    repeated = _repeated(cells.values())
     return Agreement(
         study=study,
         machine_name=machine_name,
@@ -242,7 +252,8 @@ def summary(
         reported=errors("all", "", reported) if reported else None,
         cells=len(cells),
         near_best=sum(names_the_best(cell) for cell in cells.values()),
-        repeated=_repeated(cells.values()),
+        repeated=repeated,
+        beside_itself=_beside_itself(predicted, repeated),
         left_out=left_out,
     )
 
@@ -273,6 +284,16 @@ def _repeated(cells: Iterable[Sequence[Predicted]]) -> Repeated | None:
         p90=_ninth_decile(sizes),
         cells=counted,
         near_best=near_best,
+    )
+
+
+def _beside_itself(predicted: Iterable[Predicted], repeated: Repeated | None) -> BesideItself | None:
+    halved = [prediction for prediction in predicted if prediction.halves is not None]
+    if repeated is None or not (repeated.median > 0 and repeated.p90 > 0):
+        return None
+    simulated = errors("all", "", halved)
+    return BesideItself(
+        count=len(halved), median=simulated.median / repeated.median, p90=simulated.p90 / repeated.p90
     )
 
 

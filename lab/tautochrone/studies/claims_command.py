@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +18,8 @@ from tautochrone.report.analysis import Analysis, Claim
 from tautochrone.results import USUAL_FOLDER
 from tautochrone.results.store import ROWS_FILE, Store
 from tautochrone.studies import STUDIES, claims_report, sharing, study_in, study_named
+from tautochrone.studies.against_command import prediction_of
+from tautochrone.studies.against_matching import KINDS
 from tautochrone.studies.claims import Verdict
 from tautochrone.studies.claims_report import PAGE_FILE
 from tautochrone.studies.collective import claims as collective
@@ -164,6 +166,16 @@ def _beside(simulated: Verdict, found: Measured) -> Verdict:
     )
 
 
+def predictions(studies: Iterable[Judged]) -> Iterator[str]:
+    """How well the simulator predicts each of them, where it has a model of it; why not, where it should."""
+    for judged in studies:
+        if judged.study in KINDS:
+            try:
+                yield prediction_of(judged.folder)
+            except TautoError as error:
+                yield f"The measured {judged.study} study is not held against its simulation: {error}"
+
+
 # -- the command --
 
 
@@ -240,7 +252,8 @@ class ClaimsRequest:
             console.print(_machines_table(machines, wanted))
         if self.report:
             analyses = {judged.study: judged.analysis for judged in studies}
-            path = claims_report.write(found, analyses, summary(found), self.output, machines)
+            predicted = tuple(predictions(studies))
+            path = claims_report.write(found, analyses, summary(found), self.output, machines, predicted)
             console.print(f"The report: {path}", soft_wrap=True, highlight=False)
         return 0
 

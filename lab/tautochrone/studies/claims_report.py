@@ -102,9 +102,13 @@ def write(
     summary: str,
     path: Path,
     machines: Sequence[Shared] = (),
+    predictions: Sequence[str] = (),
 ) -> Path:
-    """Draw the page of all sources, and say where it is. TautoError where it cannot be written."""
-    return write_chapters(chapters(measured), verdicts, summary, path, machines)
+    """Draw the page of all sources, and say where it is. TautoError where it cannot be written.
+
+    ``predictions``: how well the simulator predicts what was measured here, a sentence a study.
+    """
+    return write_chapters(chapters(measured), verdicts, summary, path, machines, predictions)
 
 
 def write_chapters(
@@ -113,12 +117,14 @@ def write_chapters(
     summary: str,
     path: Path,
     machines: Sequence[Shared] = (),
+    predictions: Sequence[str] = (),
 ) -> Path:
     """The page of these sources."""
     analysis = ClaimsAnalysis(
         verdict_sentences=(
             summary,
             "Curves are simulated on the published machines unless they say otherwise.",
+            *predictions,
         ),
         first=first_screen(verdicts),
         chapters=tuple(found),

@@ -1,4 +1,4 @@
-"""``tauto share``: a folder's rows and its machine as one small file without names, paths or host data."""
+"""What ``tauto share`` writes: the rows of a folder and its machine, without names, paths or host data."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import gzip
 import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from tautochrone.errors import TautoError, explained
 from tautochrone.files import read_whole, replacing
 from tautochrone.machine.record import machine_of
-from tautochrone.options import Argument, Option
 from tautochrone.report.analysis import Claim
 from tautochrone.results.row import Row
 from tautochrone.results.store import Store
@@ -138,26 +136,3 @@ def read(path: Path) -> Shared:
     if wrong is not None:
         raise TautoError(f"{path} holds a row with a wrong field: {wrong}", remedy)
     return content
-
-
-@dataclass(frozen=True)
-class ShareRequest:
-    """Pack a study into one file without names, paths or host data.
-
-    The CPU's model, its cores, caches and measured speeds stay. tauto claims --with reads the file.
-
-    \b
-    Example:
-      tauto share tautochrone-results/loop --output my-laptop.tauto
-    """  # noqa: D301
-
-    folder: Annotated[Path, Argument("FOLDER", "A folder of results.")]
-    output: Annotated[Path | None, Option("Where to write. Default: STUDY.tauto.", "FILE")] = None
-
-    def run(self) -> int:
-        with Store.read(self.folder) as store:
-            content = shared(store)
-        path = self.output or Path(f"{content.study}.tauto")
-        size = write(content, path)
-        print(f"{path}: {len(content.rows):,} runs on {content.name}, {format_bytes(size)}")
-        return 0

@@ -340,10 +340,17 @@ def _h10(measured: _Measured) -> Shown:
     worth = {
         words: values
         for words, cells in measured.states()
-        if (values := [value for cell in cells if (value := _worth_of_core(cell)) is not None])
+        if (
+            values := [
+                value
+                for cell in cells
+                if within((min(published.WORTH_SIZES), max(published.WORTH_SIZES)), cell.size)
+                and (value := _worth_of_core(cell)) is not None
+            ]
+        )
     }
     if not worth:
-        return unknown(_NO_UNEQUAL)
+        return unknown("needs n = 2000 to 3000, which caches hold" if measured.unequal else _NO_UNEQUAL)
     ours = "; ".join(f"{words}: {min(values):.2f} to {max(values):.2f}" for words, values in worth.items())
     if not measured.hybrid:
         return ours, None, "the factor was chosen here, by emulation"

@@ -12,6 +12,7 @@ from tautochrone.studies.claims import Finding, Knob, Verdict, percent, rows, se
 from tautochrone.studies.mapreduce import claims
 
 THREADS = tuple(range(1, 33))
+_WAKE_UPS = 9  # steps of M3's note
 KNOBS = [
     Knob("costs.wake_sleeper_seconds", 5e-6, 50e-6),
     Knob("costs.wake_caller_seconds", 3.3e-6, 11.2e-6),
@@ -126,7 +127,23 @@ def _m3_simulated(curves: Curves) -> Finding:
         f"on 32 threads TBB is {percent(tbb[31] / qt[31] - 1)} faster; Qt is fastest on {_peak(qt)} threads "
         f"({max(qt):.1f}×)"
     )
-    return Finding(ours, holds, "", "", _what_changes(curves, holds, judge))
+    note = "" if holds else _gain_by_wake_up(curves.machine)
+    return Finding(ours, holds, note, "", _what_changes(curves, holds, judge))
+
+
+def _gain_by_wake_up(machine: Machine) -> str:
+    """M3: what oneTBB gains on 32 threads for wake-ups from one end of the published range to the other."""
+    wake_up = KNOBS[0]
+    gains = []
+    for seconds in wake_up.values(_WAKE_UPS):
+        changed = machines.with_values(machine, {wake_up.path: seconds})
+        (qt,), (tbb,) = (_speedups(changed, name, claims.MIDDLE, (32,)) for name in (claims.QT, claims.TBB))
+        gains.append(tbb / qt - 1)
+    return (
+        f"it hangs on which thread finds the mutex free: for wake-ups of {wake_up.low * 1e6:g} to "
+        f"{wake_up.high * 1e6:g} µs the gain goes up and down between {percent(min(gains))} and "
+        f"{percent(max(gains))}"
+    )
 
 
 def _peak(speedups: Sequence[float]) -> int:
@@ -200,7 +217,22 @@ def _m5_simulated(curves: Curves) -> Finding:
         f"{percent(tbb['waiting_share'])} (the law of whole tasks alone: {percent(_waits_by_law(32))}); "
         f"Qt's clock is {qt['mean_hertz'] / 1e9:.2f} GHz against {tbb['mean_hertz'] / 1e9:.2f}"
     )
-    return Finding(ours, holds, "", "", _what_changes(curves, holds, judge))
+    return Finding(
+        ours,
+        holds,
+        "" if holds else _waits_handed_over(curves.machine),
+        "",
+        _what_changes(curves, holds, judge),
+    )
+
+
+def _waits_handed_over(machine: Machine) -> str:
+    other = machines.change(machine, ["system.mutex_handover=true"])
+    (qt,) = rows(other, _requests(claims.QT, claims.SHORT, (32,)))
+    return (
+        "a mutex that is free as soon as it is unlocked rarely sends a thread to sleep; with one that is "
+        f"handed over (M4) Qt waits {percent(qt['waiting_share'])} of the time"
+    )
 
 
 def _m6_simulated(curves: Curves) -> Finding:
