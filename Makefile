@@ -6,7 +6,7 @@
 FIRST := style cpp
 THEN := python
 STAGES := $(FIRST) $(THEN) machine tsan asan models docs consumers browser
-.PHONY: help docs study table pictures vega wheel hashes deb release install uninstall test test-platforms test-repeat soak bench recipes race honesty build format clean install-packages remove-packages \
+.PHONY: help docs study table schemas screenshots pictures vega wheel hashes deb release install uninstall test test-platforms test-repeat soak bench recipes race honesty build format clean install-packages remove-packages \
 	$(STAGES:%=test-%) no-stage build-default build-tsan build-asan
 MAKEFLAGS += --no-print-directory
 
@@ -43,6 +43,8 @@ help: ## Show this list
 	@echo 'make hashes   new versions of what pip installs, with their checksums, into packaging/hashes.txt'
 	@echo 'make release  wheel, sources, .deb and notes of the tag of this version, into build/dist'
 	@echo 'make table    after a change of the commands: what their help is made from'
+	@echo 'make schemas  write docs/schemas.md, after a change of what is printed as JSON'
+	@echo 'make screenshots   draw the first screens of docs/reports.md again'
 	@echo 'make pictures   measure and draw the recording in the README again'
 	@echo 'make vega     pack the script of the charts again'
 	@echo 'make docs     the pages and the reference of the headers as a site, which opens without a server'
@@ -162,6 +164,15 @@ build: ## Library, executables, C++ tests
 table: ## Help, completion and manual pages, after a change of the commands
 	@sh tools/venv.sh test
 	@PYTHONPATH=lab build/venv/bin/python -m tautochrone.cli.table
+
+schemas: ## The page of all forms of JSON, after a change of their types
+	@sh tools/venv.sh test
+	@PYTHONPATH=lab build/venv/bin/python -m tautochrone.schemas.page
+
+screenshots: ## The pictures of docs/reports.md, after a change of a page; wants chromium
+	@sh tools/venv.sh test
+	@PYTHONPATH=lab:tests/python:tests/browser TAUTO_RUNNERS=$${TAUTO_RUNNERS:-build/cpp/default/bin} \
+	    build/venv/bin/python tools/screenshots.py
 
 pictures: ## The recording in the README, measured anew; wants a quiet machine for a minute
 	@sh tools/packages.sh build

@@ -113,13 +113,12 @@ def percent(value: float | None) -> str:
     return UNKNOWN if value is None else f"{100 * value:.{0 if value >= 0.1 or value == 0 else 1}f} %"
 
 
-def as_json(value: object, indent: int = 0) -> str:
-    """A structure as JSON; `indent` 0: in one line. A byte of a name that is no text is an escape in it."""
+def as_json(value: object) -> str:
+    """A structure as JSON, in the one way of all commands. A byte of a name that is no text is an escape."""
     try:
-        encoded = msgspec.json.encode(value)
+        return msgspec.json.format(msgspec.json.encode(value), indent=1).decode()
     except UnicodeEncodeError:  # msgspec has no word for such a byte
-        return json.dumps(msgspec.to_builtins(value), indent=indent or None)
-    return (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode()
+        return json.dumps(msgspec.to_builtins(value), indent=1)
 
 
 def joined(words: Sequence[str]) -> str:

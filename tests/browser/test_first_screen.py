@@ -126,3 +126,11 @@ def test_charts_that_were_drawn_while_folded_have_their_width(show: Show, writte
     )
     assert widths
     assert all(abs(room - drawn) < 0.1 * room for room, drawn in widths)
+
+
+@every_kind
+def test_the_documentation_shows_this_screen(show: Show, written: Written, page: Page) -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    sentence = show(written(page), keep=True, folded=True).find_element("css selector", "h1").text
+    assert f"> {sentence}\n" in (docs / "reports.md").read_text(encoding="utf-8"), "type: make screenshots"
+    assert 1000 < (docs / "pictures" / "reports" / f"{page.name}.webp").stat().st_size <= 60_000

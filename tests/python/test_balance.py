@@ -12,12 +12,14 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from processes import family_of, is_running, run_to_end, wait_until
 from tautochrone.errors import TautoError
 from tautochrone.machine import emulate, runners
 from tautochrone.machine.balance import BalanceRequest
+from tautochrone.schemas.of_executables import Balance
 from tune_fakes import compiled
 
 pytestmark = pytest.mark.timed
@@ -38,6 +40,7 @@ def balance(*words: object, **options: object) -> subprocess.CompletedProcess[st
 def answer(finished: subprocess.CompletedProcess[str]) -> dict[str, object]:
     found: dict[str, object] = json.loads(finished.stderr.splitlines()[-1])
     assert found["schema"] == "tautochrone.balance/1"
+    msgspec.convert(found, Balance)
     return found
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,6 +34,7 @@ from tautochrone.machine.emulate import (
     wrap,
 )
 from tautochrone.measuring.subprocess_executor import pipes
+from tautochrone.schemas import of_executables
 
 pytestmark = [pytest.mark.timed, pytest.mark.machine]
 SCHED_FIFO = 1
@@ -180,16 +182,16 @@ def test_without_the_right_to_sched_fifo_the_error_tells_how_to_get_it() -> None
         assert remedy in finished.stderr
     checked = run(executable(), "--check", preexec_fn=give_up_the_right)
     assert checked.returncode == 2
-    assert json.loads(checked.stdout)["available"] is False
+    assert msgspec.json.decode(checked.stdout, type=of_executables.Emulation).available is False
 
 
 def test_factor_1_needs_no_right_and_starts_no_thief() -> None:
     words = ("--json", "--slow", f"{CPU}:1", "--", "sh", "-c", "exit 3")
     finished = run(executable(), *words, preexec_fn=give_up_the_right)
     assert finished.returncode == 3
-    (cpu,) = json.loads(finished.stderr)["slow"]
-    assert cpu["factor_while_running"] == 1.0
-    assert cpu["period_seconds"] is None
+    (cpu,) = msgspec.json.decode(finished.stderr, type=of_executables.Emulation).slow
+    assert cpu.factor_while_running == 1.0
+    assert cpu.period_seconds is None
 
 
 def test_wrap_puts_the_emulator_in_front_and_nothing_for_no_cpu(emulator: Path) -> None:

@@ -374,6 +374,20 @@ def found(node: Any, title: str) -> list[Any]:
     return [*here, *(one for value in node.values() for one in found(value, title))][:1]
 
 
+@pytest.mark.parametrize(("bound", "said"), [(1.5, "passed by more cache"), (9.0, "is 9.00×")])
+def test_a_bound_that_more_cache_passes_is_not_called_one(bound: float, said: str) -> None:
+    (cell,) = (one for one in ANALYSIS.cells if one.size == 4000 and not one.emulated)
+    fast = msgspec.structs.replace(
+        cell, sequential_seconds=2.0, tautochrone_seconds=0.5, bound_speedup=bound, bound_seconds=2.0 / bound
+    )
+    alone = msgspec.structs.replace(ANALYSIS, cells=(fast,), chunk_series=(), bandwidth=())
+    parts = loop_page.parts(alone)
+    (figure,) = (one for one in parts.figures if one.name == "speedup")
+    assert figure.heading.startswith("tautochrone reaches 4.00× one core")
+    assert said in figure.heading
+    assert ("passed" in figure.heading) == (bound < 4)
+
+
 def test_panels_of_one_size_share_their_axis_of_time() -> None:
     (axis,) = found(loop_page.parts(ANALYSIS).charts["chunk"], "time of one iteration")
     assert axis["tickCount"] == 5

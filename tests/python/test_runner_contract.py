@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from runner_processes import (
@@ -19,6 +20,7 @@ from runner_processes import (
     preloading,
     two_cpus,
 )
+from tautochrone.schemas.of_executables import RunnerDescription
 from tautochrone.studies import STUDIES
 
 pytestmark = [needs_runners, pytest.mark.timed, pytest.mark.machine]
@@ -69,6 +71,7 @@ def test_describe_tells_what_the_runtime_has(study: str, runtime: str) -> None:
     done = FAMILIES[study].start(runtime, "--describe")
     assert (done.code, done.err) == (0, "")
     assert done.row["schema"] == "tautochrone.runner/1"
+    msgspec.convert(done.row, RunnerDescription)
     if study != "power":  # its runners are named after their jobs
         assert done.row["runtime"] == runtime
     # The fakes of a study have the schedules of its runners.

@@ -339,6 +339,8 @@ def test_claims_have_a_row_each_and_those_that_do_not_hold_say_what_would_change
     monkeypatch.setattr(sensitivities, "_FEW_STEPS", 2)
     assert main.main(["claims", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
+    assert found["schema"] == "tautochrone.claims/1"
+    found = found["claims"]
     assert [one["id"] for one in found] == list(claims.IDS)
     fields = {"id", "published", "ours", "source", "holds", "tolerance", "command", "note"}
     fields |= {"fails_if", "given", "sensitivity"}

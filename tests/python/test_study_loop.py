@@ -193,6 +193,14 @@ def test_runs_that_differ_by_half_and_more_are_no_advice() -> None:
     assert "nothing can be said" not in said(1.1)
 
 
+def test_where_no_setting_is_faster_there_is_nothing_to_paste_for_it() -> None:
+    rows = sample_rows.loop_rows(sizes=(500,), factors=(1,))
+    alike = [changed(row, seconds=1.0 + 0.001 * (row.round % 3)) if row.seconds else row for row in rows]
+    pasted = sample_rows.loop_analysis(alike).settings_to_paste
+    assert not any(one.label.startswith(("OpenMP", "oneTBB")) for one in pasted)
+    assert not any(one.text.startswith("#") and "\n" not in one.text for one in pasted)
+
+
 def test_only_the_peers_asked_for_are_measured(tmp_path: Path) -> None:
     analysis = Loop.measure(request(tmp_path, peers=("tbb",)), laboratory().services)
     runtimes = {one.runtime for one in analysis.cells[0].configurations}

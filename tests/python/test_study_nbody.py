@@ -407,3 +407,10 @@ def test_picture_holds_every_frame_and_nothing_from_elsewhere(tmp_path: Path) ->
     assert "://" not in drawn
     assert json.loads(re.findall(r"times = (\[.*?\])", drawn)[0]) == [0.0, 0.5]
     assert len(drawn) < 10_000
+
+
+def test_lines_to_paste_name_commands_that_are_there(tmp_path: Path) -> None:
+    analysis = Nbody.measure(request(tmp_path), laboratory().services)
+    shell = [one.text.split() for one in analysis.settings_to_paste if one.language == "shell"]
+    assert shell
+    assert all(words[:4] == ["tauto", "exec", "nbody", "--"] for words in shell)

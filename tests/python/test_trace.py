@@ -239,13 +239,13 @@ def test_the_meters_own_cpu_time_is_part_of_what_looking_on_cost() -> None:
     recording = Recording("perf", (), sampler_cpu_seconds=2.0, unavailable=Unavailable("it went back"))
     metered = replace(made, energy=recording)
     judged = findings.find(made.threads.tracks, 10.0, 5, 2)
-    assert as_record(made, judged)["sampler_cpu_seconds"] == 0.75
+    assert as_record(made, judged).sampler_cpu_seconds == 0.75
     written = as_record(metered, judged)
-    assert written["sampler_cpu_seconds"] == 2.75
-    assert (written["joules_reason"], written["joules_remedy"]) == ("it went back", None)
+    assert written.sampler_cpu_seconds == 2.75
+    assert (written.joules_reason, written.joules_remedy) == ("it went back", None)
     assert "2, in 2.75 s of CPU time" in page.render(metered, judged)
     right = as_record(replace(made, energy=Recording("perf", (), joules=3.0)), judged)
-    assert (right["joules"], right["joules_reason"]) == (3.0, None)
+    assert (right.joules, right.joules_reason) == (3.0, None)
 
 
 # -- the command --

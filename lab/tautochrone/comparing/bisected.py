@@ -51,7 +51,7 @@ class Bisected(msgspec.Struct, frozen=True, kw_only=True):
 
 def as_json(found: Bisected) -> str:
     """One JSON object of schema `tautochrone.bisected/1`."""
-    return text.as_json(found, indent=2)
+    return text.as_json(found)
 
 
 def as_text(found: Bisected) -> str:

@@ -51,7 +51,7 @@ FALSIFIER = (
 
 def as_json(found: Compared) -> str:
     """The typed result as one JSON object of schema `tautochrone.compared/1`."""
-    return text.as_json(found, indent=2)
+    return text.as_json(found)
 
 
 def rows(found: Compared) -> tuple[list[str], list[list[str]]]:

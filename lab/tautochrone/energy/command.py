@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import msgspec
 from rich.table import Table
@@ -166,28 +165,47 @@ def _run(request: EnergyRequest, found: Found, model: estimate.Model | None, ser
     energy = _energy(found, ended, recording, power, request.reference_seconds, model)
     cpus = len(os.sched_getaffinity(0))
     if request.json:
-        record = {
-            "schema": RUN_SCHEMA,
-            "command": list(request.command),
-            "exit_code": ended.exit_code,
-            "seconds": ended.seconds,
-            "user_seconds": ended.user_seconds,
-            "system_seconds": ended.system_seconds,
-            "cpu_seconds": ended.cpu_seconds,
-            "cpus": cpus,
-            "core_seconds": cpus * ended.seconds,
-            "max_rss_bytes": ended.max_rss_bytes,
-            "left_running": list(ended.left_running),
-            "energy": energy,
-            "sampler_cpu": recording.sampler_cpu if recording else None,
-            "watts": [[round(end, 3), watts] for end, watts in recording.watts()] if recording else None,
-            "notices": list(found.notices),
-        }
-        print(json.dumps(record, indent=1), file=services.output, flush=True)
+        record = EnergyRecord(
+            command=list(request.command),
+            exit_code=ended.exit_code,
+            seconds=ended.seconds,
+            user_seconds=ended.user_seconds,
+            system_seconds=ended.system_seconds,
+            cpu_seconds=ended.cpu_seconds,
+            cpus=cpus,
+            core_seconds=cpus * ended.seconds,
+            max_rss_bytes=ended.max_rss_bytes,
+            left_running=list(ended.left_running),
+            energy=energy,
+            sampler_cpu=recording.sampler_cpu if recording else None,
+            watts=[(round(end, 3), watts) for end, watts in recording.watts()] if recording else None,
+            notices=list(found.notices),
+        )
+        print(text.as_json(record), file=services.output, flush=True)
         return ended.exit_code
     total = {domain.name for domain in counted(recording.domains)} if recording else set()
     _print(_lines(ended, cpus, msgspec.convert(energy, Energy), total), services)
     return ended.exit_code
+
+
+class EnergyRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What `tauto energy --json` prints."""
+
+    schema: str = RUN_SCHEMA
+    command: list[str]
+    exit_code: int
+    seconds: float
+    user_seconds: float
+    system_seconds: float
+    cpu_seconds: float
+    cpus: int  # that it might use
+    core_seconds: float  # all of these, for as long as it ran
+    max_rss_bytes: int | None
+    left_running: list[str]  # processes that it left behind
+    energy: dict[str, Any]  # as a row has it: see Energy
+    sampler_cpu: int | None
+    watts: list[tuple[float, float]] | None  # seconds since the start, mean power until then
+    notices: list[str]
 
 
 def _energy(

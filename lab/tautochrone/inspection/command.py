@@ -53,7 +53,7 @@ def run_inspect_command(request: InspectRequest, console: Console) -> int:
     watched = watch(command, request.time_limit) if request.once else None
     findings = inspect(command, machine, watched)
     if request.json:
-        console.file.write(text.as_json(findings, indent=1) + "\n")
+        console.file.write(text.as_json(findings) + "\n")
     else:
         render(findings, console)
     return 0

@@ -70,7 +70,13 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     waits: bool = True  # nor does one that other programs disturbed
 
 
-class Analysis(msgspec.Struct, frozen=True, kw_only=True):
+def _schema_of(name: str) -> str:
+    """LoopAnalysis → tautochrone.loop-analysis/1."""
+    study = name.rpartition(".")[2].removesuffix("Analysis").lower()
+    return f"tautochrone.{study or 'any'}-analysis/1"
+
+
+class Analysis(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag=_schema_of):
     """What the findings of all studies have in common; only ``verdict_sentences`` is needed for a report."""
 
     PAGE: ClassVar[str]

@@ -29,7 +29,7 @@ from tautochrone.results.spent import Joules, Spent, longest, measured_joules, s
 from tautochrone.results.store import Store, rows_file
 from tautochrone.results.suggesting import two_of
 from tautochrone.terminal import Terminal
-from tautochrone.verdicts import Comparison
+from tautochrone.verdicts import Comparison, Verdict
 
 
 @dataclass(frozen=True)
@@ -244,22 +244,58 @@ class CompareRequest:
 
 def as_json(report: Report) -> str:
     """The report as a JSON object of schema `tautochrone.comparison/1`; ratios are B / A."""
-    record = {
-        "schema": COMPARISON_SCHEMA,
-        "a": report.a,
-        "b": report.b,
-        "paired": report.paired,
-        "comparisons": [_plain(line) for line in report.lines],
-        "geometric_mean": msgspec.to_builtins(report.overall),
-        "notes": list(report.notes),
-    }
-    return json.dumps(record, indent=2)
+    found = ComparisonRecord(
+        a=report.a,
+        b=report.b,
+        paired=report.paired,
+        comparisons=[_plain(line) for line in report.lines],
+        geometric_mean=report.overall,
+        notes=list(report.notes),
+    )
+    return text.as_json(found)
 
 
-def _plain(line: Line) -> dict[str, object]:
+def _plain(line: Line) -> CellRecord:
     fields = msgspec.to_builtins(line)
     comparison = fields.pop("comparison")
-    return {**fields, **comparison}
+    return msgspec.convert({**fields, **comparison}, CellRecord)
+
+
+class CellRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One cell: its seconds are medians, its ratio is b / a, its joules those of a meter alone."""
+
+    cell: str
+    a: str
+    b: str
+    a_seconds: float | None
+    b_seconds: float | None
+    reason: str | None  # why there is no verdict
+    a_joules: float | None
+    b_joules: float | None
+    energy: Comparison | None
+    drift: Drift | None  # between two sittings; it is in the interval
+    a_spent: Spent
+    b_spent: Spent
+    ratio: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    rounds: int
+    verdict: Verdict
+    coverage: float | None
+    paired: bool
+
+
+class ComparisonRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What `tauto compare A B --json` prints; ratios are b / a."""
+
+    schema: str = COMPARISON_SCHEMA
+    a: str
+    b: str
+    paired: bool
+    comparisons: list[CellRecord]
+    geometric_mean: Comparison | None
+    notes: list[str]
 
 
 def _refuse_two_machines(first: Selection, second: Selection, allowed: bool) -> list[str]:

@@ -99,7 +99,7 @@ def save(context: StudyContext, folder: Path) -> None:
     path = folder / CONTEXT_FILE
     remedy = "Make room there, or choose another folder with --output"
     with explained(f"{path} cannot be written", remedy):
-        write_whole(path, text.as_json(context, indent=1))
+        write_whole(path, text.as_json(context))
 
 
 def begin(context: StudyContext, store: Store) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from tautochrone.errors import TautoError, all_printable
 from tautochrone.options import Argument, Option
 from tautochrone.results import USUAL_FOLDER
 from tautochrone.results.store import ROWS_FILE, Store
-from tautochrone.text import count
+from tautochrone.text import as_json, count
 
 SCHEMA = "tautochrone.list/1"
 
@@ -29,6 +28,13 @@ class Results(msgspec.Struct, frozen=True):
     last: str | None = None
     report: str | None = None
     unreadable: str | None = None
+
+
+class Listing(msgspec.Struct, frozen=True, kw_only=True):
+    """What `tauto list --json` prints."""
+
+    schema: str = SCHEMA
+    results: list[Results]
 
 
 @dataclass(frozen=True)
@@ -49,8 +55,7 @@ class ListRequest:
     def run(self) -> int:
         found = [*results_in(self.folder)]
         if self.json:
-            values = {"schema": SCHEMA, "results": [msgspec.to_builtins(one) for one in found]}
-            print(json.dumps(all_printable(values), indent=1, ensure_ascii=False))
+            print(as_json(all_printable(msgspec.to_builtins(Listing(results=found)))))
             return 0
         if not found:
             raise TautoError(

@@ -103,7 +103,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     held_by: str | None = None
     bridge: str | None = None
     bridge_seconds: Seconds | None = None
-    energy: dict[str, Any] = {}
+    energy: dict[str, Any] = {}  # see Energy
     counters: dict[str, Any] | None = None
     counters_reason: str | None = None
     check: dict[str, Any] | None = None

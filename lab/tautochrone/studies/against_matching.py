@@ -82,8 +82,9 @@ class BesideItself(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it: what `tauto simulate … --against` prints and reports."""
+    """What `tauto simulate … --against` reports; with --json each of `predicted` has its `error`."""
 
+    schema: str = "tautochrone.against/1"
     study: str
     machine_name: str
     predicted: tuple[Predicted, ...]

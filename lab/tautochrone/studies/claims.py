@@ -36,6 +36,13 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
+class ClaimsRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What `tauto claims --json` prints."""
+
+    schema: str = "tautochrone.claims/1"
+    claims: list[Verdict]
+
+
 Shown = tuple[str, bool | None, str]
 """What is shown of a claim, whether it holds (None where nothing here can decide it), and a note."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated
 import msgspec
 from rich.table import Table
 
+from tautochrone import text
 from tautochrone.errors import TautoError, say
 from tautochrone.jobs import spread
 from tautochrone.options import Option
@@ -20,7 +20,7 @@ from tautochrone.results.store import ROWS_FILE, Store
 from tautochrone.studies import STUDIES, claims_report, sharing, study_in, study_named
 from tautochrone.studies.against_command import prediction_of
 from tautochrone.studies.against_matching import KINDS
-from tautochrone.studies.claims import Verdict
+from tautochrone.studies.claims import ClaimsRecord, Verdict
 from tautochrone.studies.claims_report import PAGE_FILE
 from tautochrone.studies.collective import claims as collective
 from tautochrone.studies.loop import claims_simulated as simulated_loop
@@ -237,7 +237,7 @@ class ClaimsRequest:
             verdicts = judge(wanted)
         found = beside(verdicts, measured_claims(studies))
         if self.json:
-            print(json.dumps(msgspec.to_builtins(found), ensure_ascii=False, indent=1))
+            print(text.as_json(ClaimsRecord(claims=list(found))))
             return 0
         console = Terminal()
         if any(name.strip().upper() in IDS for name in self.only.split(",")):  # single ones, no family

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, TextIO
 
+import msgspec
+
+from tautochrone import text
 from tautochrone.energy.find import Found, check_objective, find_meter
 from tautochrone.energy.recorder import EnergyRecorder
 from tautochrone.errors import TautoError, explained, printable
@@ -101,7 +104,7 @@ def run_trace_command(request: TraceRequest, services: TraceServices | None = No
             write_whole(path, content)
     record = as_record(traced, judged)
     if request.json:
-        print(json.dumps(record, indent=1), file=services.output, flush=True)
+        print(text.as_json(record), file=services.output, flush=True)
     _say(traced, judged, request, services)
     return traced.ended.exit_code
 
@@ -138,42 +141,78 @@ def _trace(request: TraceRequest, child: Foreground, found: Found) -> Traced:
     return Traced(request.command, ended, threads, load, recording, migrations, cpus, found.unavailable)
 
 
-def as_record(traced: Traced, judged: findings.Findings) -> dict[str, object]:
+class ThreadRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A thread that was looked at."""
+
+    tid: int
+    pid: int
+    name: str
+    run_seconds: float
+    wait_seconds: float | None  # in which it could have run
+    moves: int  # to another CPU, as the samples saw it
+    cpus: list[int]
+
+
+class TraceRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What `tauto trace --json` prints."""
+
+    schema: str = TRACE_SCHEMA
+    command: list[str]
+    exit_code: int
+    seconds: float
+    cpu_seconds: float
+    left_running: list[str]  # processes that it left behind
+    cpus: list[int]
+    imbalance: float | None  # the busiest thread's time over the mean
+    unbalanced_tid: int | None
+    migrations: int
+    migrations_counted_by: str  # kernel or samples
+    migrations_per_second: float | None
+    advice: str
+    joules: float | None
+    joules_reason: str | None
+    joules_remedy: str | None
+    samples: int
+    sampler_cpu_seconds: float
+    threads_left_out: int
+    threads: list[ThreadRecord]
+
+
+def as_record(traced: Traced, judged: findings.Findings) -> TraceRecord:
     """The figures as ``--json`` prints them."""
     why = traced.no_joules
-    return {
-        "schema": TRACE_SCHEMA,
-        "command": list(traced.command),
-        "exit_code": traced.ended.exit_code,
-        "seconds": traced.ended.seconds,
-        "cpu_seconds": traced.ended.cpu_seconds,
-        "left_running": list(traced.ended.left_running),
-        "cpus": list(traced.cpus),
-        "imbalance": judged.imbalance,
-        "unbalanced_tid": judged.unbalanced.tid if judged.unbalanced else None,
-        "migrations": judged.migrations,
-        "migrations_counted_by": "kernel" if traced.migrations is not None else "samples",
-        "migrations_per_second": judged.migrations_per_second,
-        "advice": judged.advice,
-        "joules": traced.energy.joules if traced.energy else None,
-        "joules_reason": why.reason if why is not None else None,
-        "joules_remedy": why.remedy or None if why is not None else None,
-        "samples": traced.threads.samples,
-        "sampler_cpu_seconds": traced.sampler_cpu_seconds,
-        "threads_left_out": traced.threads.left_out,
-        "threads": [
-            {
-                "tid": track.tid,
-                "pid": track.pid,
-                "name": track.name,
-                "run_seconds": track.run_seconds,
-                "wait_seconds": track.wait_seconds,
-                "moves": track.moves,
-                "cpus": sorted({piece.cpu for piece in track.slices}),
-            }
+    return TraceRecord(
+        command=list(traced.command),
+        exit_code=traced.ended.exit_code,
+        seconds=traced.ended.seconds,
+        cpu_seconds=traced.ended.cpu_seconds,
+        left_running=list(traced.ended.left_running),
+        cpus=list(traced.cpus),
+        imbalance=judged.imbalance,
+        unbalanced_tid=judged.unbalanced.tid if judged.unbalanced else None,
+        migrations=judged.migrations,
+        migrations_counted_by="kernel" if traced.migrations is not None else "samples",
+        migrations_per_second=judged.migrations_per_second,
+        advice=judged.advice,
+        joules=traced.energy.joules if traced.energy else None,
+        joules_reason=why.reason if why is not None else None,
+        joules_remedy=why.remedy or None if why is not None else None,
+        samples=traced.threads.samples,
+        sampler_cpu_seconds=traced.sampler_cpu_seconds,
+        threads_left_out=traced.threads.left_out,
+        threads=[
+            ThreadRecord(
+                tid=track.tid,
+                pid=track.pid,
+                name=track.name,
+                run_seconds=track.run_seconds,
+                wait_seconds=track.wait_seconds,
+                moves=track.moves,
+                cpus=sorted({piece.cpu for piece in track.slices}),
+            )
             for track in traced.threads.tracks
         ],
-    }
+    )
 
 
 def _say(traced: Traced, judged: findings.Findings, request: TraceRequest, services: TraceServices) -> None:

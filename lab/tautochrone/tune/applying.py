@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from tautochrone.errors import TautoError, explained
 from tautochrone.files import write_whole
 from tautochrone.machine import runners
@@ -18,14 +20,32 @@ from tautochrone.measuring.configuration import Configuration
 from tautochrone.options import parse_cpus
 from tautochrone.programs.commands import MpiLaunch, mpi_launch
 from tautochrone.report.analysis import Settings as Lines
+from tautochrone.text import as_json
 from tautochrone.tune.answer import TuneContext
 from tautochrone.tune.knobs import Settings, knobs
 from tautochrone.tune.options import placeholders
 from tautochrone.tune.space import Candidate, weighted_variables
 
+PROFILE_SCHEMA = "tautochrone.profile/1"
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """How to start a program with the answer of a search, as `profile.json` keeps it."""
+
+    schema: str = PROFILE_SCHEMA
+    program: str  # its name without folders
+    verdict: str
+    settings: dict[str, str]
+    environment: dict[str, str]
+    cpus: list[int] | None  # null: wherever it may run
+    nice: int | None
+    balance: bool = False  # tauto balance starts the command
+    command: list[str]
+    tuned_command: list[str]  # the command with names in braces in place of what was tried
+
+
 REPEAT = 'n=$1; shift; while [ "$n" -gt 0 ]; do "$@" || exit; n=$((n - 1)); done'
 PROFILE_FILE = "profile.json"
-PROFILE_SCHEMA = "tautochrone.profile/1"
 _MPI_WORDS = {"mpi_map": "--map-by", "mpi_bind": "--bind-to"}
 # What says the number of ranks. To srun and aprun, -c is the number of CPUs of a rank, and -N that of nodes.
 _MPIRUN_RANK_OPTIONS = ("-n", "--n", "-np", "--np", "-c")
@@ -316,16 +336,15 @@ def write_profile(folder: Path, context: TuneContext, settings: Mapping[str, str
 
 def profile_text(made: Applied, tuned: Sequence[str], settings: Mapping[str, str], verdict: str) -> str:
     """A profile as JSON. `tuned`: the command with its names in braces."""
-    profile = {
-        "schema": PROFILE_SCHEMA,
-        "program": Path(tuned[0]).name,
-        "verdict": verdict,
-        "settings": dict(settings),
-        "environment": dict(made.environment),
-        "cpus": list(made.cpus) or None,
-        "nice": made.nice,
-        "balance": made.balanced,
-        "command": list(made.command),
-        "tuned_command": list(tuned),
-    }
-    return json.dumps(profile, indent=1) + "\n"
+    profile = Profile(
+        program=Path(tuned[0]).name,
+        verdict=verdict,
+        settings=dict(settings),
+        environment=dict(made.environment),
+        cpus=list(made.cpus) or None,
+        nice=made.nice,
+        balance=made.balanced,
+        command=list(made.command),
+        tuned_command=list(tuned),
+    )
+    return as_json(profile) + "\n"

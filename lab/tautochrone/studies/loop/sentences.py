@@ -190,13 +190,11 @@ def _openmp(cells: Sequence[CellRuns], where: str) -> Iterator[Settings]:
     best, plain = _best_of(cell, ("libgomp", "libomp")), cell.plain_openmp
     if best is None or plain is None:
         return
-    label = f"OpenMP, {where}"
     if best is not plain and (gained := ratio(best, plain)).verdict == verdicts.FASTER:
         why = f"At n = {cell.size}: {less_time(gained, 'the plain loop')}."
-        yield Settings(label=f"{label}: {best.label}", language="shell", text=_openmp_lines(best), why=why)
-        return
-    text = f"# nothing: no OpenMP setting was resolved as faster at n = {cell.size}"
-    yield Settings(label=label, language="shell", text=text, why="Leave the plain loop as it is.")
+        yield Settings(
+            label=f"OpenMP, {where}: {best.label}", language="shell", text=_openmp_lines(best), why=why
+        )
 
 
 def _openmp_lines(contender: Contender) -> str:
