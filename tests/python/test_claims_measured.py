@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from study_fakes import machine
@@ -13,6 +14,7 @@ from tautochrone.cli import main
 from tautochrone.errors import TautoError
 from tautochrone.studies.claims import Verdict
 from tautochrone.studies.claims_command import beside, measured_claims, studies_here, studies_in
+from tautochrone.studies.nbody import ran
 from tautochrone.studies.nbody.study import Nbody
 
 
@@ -48,6 +50,15 @@ def test_a_measured_study_decides_what_no_simulation_can(study: Path) -> None:
     # Where the simulator decides, the measurement stands beside it.
     assert (n1.ours, n1.source) == ("as simulated", "simulated on 2x-e5-2650v2")
     assert f"measured here ({study}): {decided['N1'].claim.ours}; it" in n1.note
+
+
+def test_a_study_with_other_bits_is_not_outvoted_by_a_short_run_with_the_right_ones(tmp_path: Path) -> None:
+    lab = laboratory(machine=machine(8), wrong={"libgomp region-i, 256": "f" * 16})
+    Nbody.measure(request(tmp_path, particles=(256,), threads=2), lab.services)
+    short = msgspec.structs.replace(simulated("N2", True), source=ran.SOURCE)
+    (n2,) = beside([short], measured_claims(studies_in([tmp_path])))
+    assert (n2.holds, n2.source) == (False, f"measured here ({tmp_path})")
+    assert "run here: as simulated" in n2.note
 
 
 def test_what_no_study_decides_stays_as_it_is() -> None:

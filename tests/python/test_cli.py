@@ -24,7 +24,8 @@ from tautochrone.studies.loop.configurations import PEER_BY_NAME
 ROOT = Path(__file__).resolve().parents[2]
 VERBS = (
     *("inspect", "tune", "run"),
-    *("machine", "study", "simulate", "claims", "emulate", "balance", "energy", "trace"),
+    *("machine", "study", "simulate", "claims", "emulate", "balance", "decompose"),
+    *("energy", "trace"),
     *("compare", "list", "report", "export", "share", "version", "completion", "exec"),
 )
 HEAVY = ("numpy", "scipy", "altair", "jinja2", "pyarrow", "vl_convert", "rich.progress")

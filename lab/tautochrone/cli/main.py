@@ -37,6 +37,7 @@ COMMANDS = {
     "machine": "tautochrone.machine.probe:MachineRequest",
     "emulate": "tautochrone.machine.emulate:EmulateRequest",
     "balance": "tautochrone.machine.balance:BalanceRequest",
+    "decompose": "tautochrone.machine.decompose:DecomposeRequest",
     "energy": "tautochrone.energy.command:EnergyRequest",
     "trace": "tautochrone.trace.command:TraceRequest",
     "compare": "tautochrone.comparing.command:CompareCommand",

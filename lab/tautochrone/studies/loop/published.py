@@ -108,6 +108,7 @@ LARGE_GAIN, NEARLY_EQUAL = (0.08, 0.18), 0.05
 LARGE_SIZE = 8000
 TURBO_GAIN = (0.01, 0.05)
 WORTH, WORTH_SIZES = (3.3, 4.5), (2000, 3000)
+SHARED_OUT_SIZES = (1000, 4000)  # H11: below them forks decide, above them the memory
 TOO_CLOSE, UNRESOLVED = 0.02, 0.1  # to the threshold: there a fork decides; of simulated, measured times
 
 # Interruptions of a Linux desktop with a timer of 1000 Hz; the study does not describe its own. Linux
