@@ -57,10 +57,10 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         _sync(folder)
 
 
-def write_whole(path: Path, content: str) -> None:
-    """Write UTF-8 text whole or not at all; a byte of a name that is no text becomes an escape. OSError."""
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write bytes, or text as UTF-8 (a byte that is no text as an escape), whole or not at all. OSError."""
     with replacing(path) as file:
-        file.write(content.encode(errors="backslashreplace"))
+        file.write(content if isinstance(content, bytes) else content.encode(errors="backslashreplace"))
 
 
 def open_to_append(path: Path, flags: int = os.O_WRONLY) -> int:

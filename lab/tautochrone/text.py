@@ -152,6 +152,7 @@ def format_bytes(count: float) -> str:
 
 
 _WIDE = 1.25  # high end of an interval by its low end
+_HALF_GONE, _HALF_MORE = 0.5, 1.5
 
 
 _TIMES = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 8: "eight"}
@@ -207,6 +208,13 @@ def unresolved(found: Ratio) -> str:
 def wide(found: Ratio) -> bool:
     """True where an interval is so wide that it says little."""
     return found.low is not None and found.high is not None and found.high / found.low > _WIDE
+
+
+def says_nothing(found: Ratio) -> bool:
+    """True where the time may be half as much again or half of it gone: then no advice rests on it."""
+    if found.low is None or found.high is None:
+        return True
+    return found.verdict == NO_DIFFERENCE and (found.low < _HALF_GONE or found.high > _HALF_MORE)
 
 
 def signed(end: float) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pages import PAGES, Page
+from pages import ALL, Page
 
 _SWITCHES = (
     "--headless=new",
@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _page_of(item: pytest.Item) -> tuple[int, int] | None:
     """Which page a test is given, and minus its width."""
     given = item.callspec.params if hasattr(item, "callspec") else {}
-    return (PAGES.index(given["page"]), -given.get("width", 1280)) if "page" in given else None
+    return (ALL.index(given["page"]), -given.get("width", 1280)) if "page" in given else None
 
 
 def _program(names: tuple[str, ...], package: str) -> str:
@@ -76,16 +76,24 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def show(driver: Any) -> Callable[..., Any]:
     """Opens a file as a reader would, at a width, in a colour scheme, and waits until all charts stand.
 
-    A test that changes nothing of the page says `keep`: the next such test has the page as it stands.
+    A test that changes nothing of the page says `keep`: the next such test has the page as it stands. What
+    folds is open, unless a test says `folded`.
     """
     standing: list[tuple[Path, int, str]] = []
 
-    def opened(path: Path, *, width: int = 1280, scheme: str = "light", keep: bool = False) -> Any:
+    def opened(path: Path, *, folded: bool = False, **how: Any) -> Any:
+        loaded(path, **how)
+        driver.execute_script(
+            "for (const fold of document.querySelectorAll('.fold')) fold.open = !arguments[0]", folded
+        )
+        return driver
+
+    def loaded(path: Path, *, width: int = 1280, scheme: str = "light", keep: bool = False) -> None:
         # the pointer goes to the corner, lest the last test's place opens a tooltip here
         driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": 0, "y": 0})
         if keep and standing == [(path, width, scheme)]:
             driver.execute_script("scrollTo({top: 0, left: 0, behavior: 'instant'})")
-            return driver
+            return
         standing[:] = [(path, width, scheme)] if keep else []
         driver.get_log("browser")
         driver.get_log("performance")
@@ -98,10 +106,10 @@ def show(driver: Any) -> Callable[..., Any]:
         )
         driver.get(path.as_uri())
         deadline = time.monotonic() + 60
-        while not driver.execute_script("return document.documentElement.dataset.ready === 'true'"):
+        drawn = "return !document.scripts.length || document.documentElement.dataset.ready === 'true'"
+        while not driver.execute_script(drawn):
             assert time.monotonic() < deadline, "the charts were not drawn within 60 s"
             time.sleep(0.05)  # the page cannot call us; this is no measurement
-        return driver
 
     return opened
 

@@ -6,22 +6,32 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import compare_fakes
 import sample_rows
 import study_collective_fakes
 import study_mapreduce_fakes
 import study_nbody_fakes
 import study_power_fakes
+import trace_fakes
 import tune_fakes
+from study_fakes import need_executables
 from tautochrone import report
+from tautochrone.cli.main import main
+from tautochrone.comparing import reporting
+from tautochrone.studies import claims_report
+from tautochrone.studies.claims import Verdict
 from tautochrone.studies.collective.study import Collective
 from tautochrone.studies.mapreduce.study import MapReduce
+from tautochrone.studies.nbody import figures as nbody_figures
 from tautochrone.studies.nbody.study import Nbody
 from tautochrone.studies.power.study import Power
+from tautochrone.trace import findings
+from tautochrone.trace import page as trace_page
 from tautochrone.tune.space import DEFAULT
 from tune_answers import answer, rows_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Page:
     """A page: `views` says how many views each chart has, `marks` how many marks a view has at least."""
 
@@ -72,6 +82,45 @@ def _tune(folder: Path) -> Path:
     rows = rows_of(DEFAULT, {}, 1.0)
     machine = tune_fakes.machine().to_dict()
     return report.write(rows, machine, folder / "report.html", answer(), study="tune")
+
+
+def _compare(folder: Path) -> Path:
+    commands = {"./old --size 4": "seconds 1.0 noise 1%", "./new --size 4": "seconds 0.8 noise 1%"}
+    compare_fakes.compared(commands, output=folder)
+    return reporting.report_again(folder)
+
+
+def _trace(folder: Path) -> Path:
+    path = folder / "trace.html"
+    traced = trace_fakes.traced(
+        [trace_fakes.track(4711, 8.0, name="collide"), trace_fakes.track(4712, 2.0, 3.0, name="draw")]
+    )
+    path.write_text(trace_page.render(traced, findings.find(traced.threads.tracks, 10.0, 5, 2)))
+    return path
+
+
+def _simulated(folder: Path) -> Path:
+    need_executables("simulate")
+    assert main(["simulate", "power", "--machine", "i9-14900k", "--output", str(folder)]) == 0
+    return folder / "report.html"
+
+
+def _claims(folder: Path) -> Path:
+    verdicts = [
+        Verdict(
+            id=f"N{number}",
+            published="Sharing the targets wins from 64 active particles on",
+            ours="from 48 on",
+            holds=(True, False, None)[number % 3],
+            source="simulated on 1996",
+            tolerance="a factor of two",
+            command="tauto claims --only N",
+            fails_if="it won from fewer on",
+        )
+        for number in range(1, 9)
+    ]
+    summary = "Of 8 published claims 3 hold, 3 do not, and 2 are open: only a measurement decides those."
+    return claims_report.write_chapters([nbody_figures.chapter()], verdicts, summary, folder / "claims.html")
 
 
 LOOP = Page(
@@ -128,4 +177,15 @@ TUNE = Page(
     marks=2,
     tooltips=("candidates",),
 )
+COMPARE = Page("compare", _compare, {"ratios": 1, "runs": 1})
+TRACE = Page("trace", _trace, {})
+SIMULATED = Page("simulate", _simulated, {"power": 1})
+CLAIMS = Page("claims", _claims, {})
+
 PAGES = (LOOP, LOOP_HYBRID, LOOP_FULL, COLLECTIVE, MAPREDUCE, NBODY, POWER, TUNE)
+"""Those with charts that are looked at one by one."""
+
+KINDS = (LOOP, COLLECTIVE, MAPREDUCE, NBODY, POWER, TUNE, COMPARE, TRACE, SIMULATED, CLAIMS)
+"""Every kind of page, once."""
+
+ALL = tuple(dict.fromkeys((*PAGES, *KINDS)))

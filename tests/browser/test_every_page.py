@@ -59,22 +59,6 @@ def test_a_number_and_its_unit_stay_on_one_line(show: Show, written: Written, pa
 
 
 @every_page
-@pytest.mark.parametrize(("width", "height"), [(1280, 700), (390, 844)])
-def test_the_first_screen_has_the_answer_and_the_beginning_of_what_shows_it(
-    show: Show, written: Written, page: Page, width: int, height: int
-) -> None:
-    sentence, picture = show(written(page), width=width, keep=True).execute_script(
-        """
-        const shown = document.querySelector("#overview table, #overview svg, #overview .chart, .chart");
-        const answer = document.querySelector("h1");
-        return [answer.getBoundingClientRect().bottom, shown.getBoundingClientRect().top];
-        """
-    )
-    assert sentence < height / 2
-    assert picture < height - 100
-
-
-@every_page
 @pytest.mark.parametrize("width", [390])
 def test_page_is_readable_at_390_pixels(show: Show, written: Written, page: Page, width: int) -> None:
     assert_readable_on_a_telephone(show(written(page), width=width, keep=True))
@@ -96,16 +80,3 @@ def test_tooltip_appears_beside_the_pointer_with_its_text(
 def test_choice_above_a_chart_changes_its_marks(show: Show, written: Written, page: Page) -> None:
     last = f"#chart-{page.choice} .choice button:last-child"
     assert chart_changes(show(written(page)), page.choice, last)
-
-
-@every_page
-def test_what_comes_after_two_sentences_is_folded_and_can_be_opened(
-    show: Show, written: Written, page: Page
-) -> None:
-    driver = show(written(page))
-    folded = driver.find_elements("css selector", "header details.more, main details.more, details.more")
-    assert len(folded) <= 1
-    for one in folded:
-        assert one.get_attribute("open") is None
-        one.find_element("css selector", "summary").click()
-        assert all(each.is_displayed() for each in one.find_elements("css selector", "p"))

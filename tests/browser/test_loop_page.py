@@ -76,7 +76,7 @@ def test_text_and_chart_colours_stand_out_from_the_page(show: Show, written: Wri
         const against = (colour) => (ordered(colour)[1] + 0.05) / (ordered(colour)[0] + 0.05);
         const symbols = [...document.querySelectorAll("#chart-time .symbol")];
         return {text: against(getComputedStyle(document.body).color),
-                quiet: against(getComputedStyle(document.querySelector(".place")).color),
+                quiet: against(getComputedStyle(document.querySelector("#facts dt")).color),
                 runtimes: Math.min(...symbols.map((symbol) => against(getComputedStyle(symbol).color)))};"""
     )
     # the limits of WCAG 2: 4.5 for text, 3 for graphics
@@ -140,7 +140,7 @@ def test_prints_on_white_paper_with_its_charts(show: Show, written: Written) -> 
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     background, hidden, charts = driver.execute_script(
         """return [getComputedStyle(document.body).backgroundColor,
-          getComputedStyle(document.querySelector("nav")).display,
+          getComputedStyle(document.querySelector(".copy")).display,
           document.querySelectorAll(".chart svg").length]"""
     )
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

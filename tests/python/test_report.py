@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Iterable
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from tautochrone.errors import TautoError
 from tautochrone.measuring.sampler import LoadSample
 from tautochrone.options import format_cpus
 from tautochrone.report import charts as page_charts
-from tautochrone.report import palette
+from tautochrone.report import drawing, palette
 from tautochrone.results.states import states_of
 from tautochrone.studies.loop import page as loop_page
 from tautochrone.studies.loop.analysis import analyse
@@ -59,7 +60,7 @@ def test_verdict_comes_first_and_large(html: str) -> None:
 
 def test_parts_come_in_the_order_of_reading(html: str) -> None:
     charts = [f"chart-{name}" for name in CHARTS]
-    parts = ["overview", "charts", *charts, "settings", "configurations", "method", "machine"]
+    parts = ["sentences", "overview", "charts", *charts, "settings", "configurations", "method", "machine"]
     assert re.findall(r'<(?:section|figure) id="([a-z-]+)"', html) == parts
 
 
@@ -341,3 +342,59 @@ def test_every_axis_of_a_number_has_a_title_with_what_it_shows() -> None:
         titles = list(axes(specification))
         assert titles, name
         assert all(titles), name
+
+
+@pytest.mark.parametrize(
+    "every", [(0.07, 2.2), (0.94, 1.06), (1.0, 1.0), (0.9, 0.95), (1e-3, 50.0), (0.4, 1.05)]
+)
+def test_an_axis_of_ratios_has_its_1_and_ticks_that_do_not_touch(every: tuple[float, float]) -> None:
+    ticks = drawing.ratio_ticks(every)
+    low, high = min(*every, 1.0), max(*every, 1.0)
+    assert 1.0 in ticks
+    assert all(low <= tick <= high for tick in ticks)
+    if high > low:
+        steps = [math.log(after / before) / math.log(high / low) for before, after in pairwise(ticks)]
+        assert len(ticks) >= 2
+        assert all(step >= 0.15 for step in steps)
+
+
+def test_the_chart_of_ratios_labels_its_1_in_each_study() -> None:
+    (axis,) = found(loop_page.parts(ANALYSIS).charts["ratio"], "our time / their time")
+    assert 1.0 in axis["values"]
+    assert axis["labelOverlap"] is False
+
+
+def found(node: Any, title: str) -> list[Any]:
+    """The axes with that title, each once."""
+    if isinstance(node, list):
+        return [one for value in node for one in found(value, title)][:1]
+    if not isinstance(node, dict):
+        return []
+    here = [node["axis"]] if isinstance(node.get("axis"), dict) and node["axis"].get("title") == title else []
+    return [*here, *(one for value in node.values() for one in found(value, title))][:1]
+
+
+def test_panels_of_one_size_share_their_axis_of_time() -> None:
+    (axis,) = found(loop_page.parts(ANALYSIS).charts["chunk"], "time of one iteration")
+    assert axis["tickCount"] == 5
+    scales = re.findall(r"domainM(?:in|ax)", json.dumps(loop_page.parts(ANALYSIS).charts["chunk"]))
+    assert scales
+
+
+def test_every_kind_of_line_of_the_chunks_is_in_their_legend() -> None:
+    odd = msgspec.structs.replace(ANALYSIS.chunk_series[0], schedule="simple")
+    analysis = msgspec.structs.replace(ANALYSIS, chunk_series=(*ANALYSIS.chunk_series, odd))
+    (figure,) = (one for one in loop_page.parts(analysis).figures if one.name == "chunk")
+    assert ("dash-dotted", "simple") in figure.line_legend
+
+
+def test_shares_far_above_the_memorys_have_a_logarithmic_axis() -> None:
+    def logarithmic(factor: float) -> int:
+        points = tuple(
+            msgspec.structs.replace(one, triad_share=(one.triad_share or 1.0) * factor)
+            for one in ANALYSIS.bandwidth
+        )
+        chart = loop_page.parts(msgspec.structs.replace(ANALYSIS, bandwidth=points)).charts["bandwidth"]
+        return json.dumps(chart).count('"type": "log"')
+
+    assert logarithmic(50.0) > logarithmic(0.01)

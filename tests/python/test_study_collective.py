@@ -140,7 +140,7 @@ def test_report_has_its_parts_in_order(tmp_path: Path) -> None:
     ids = re.findall(r'<(?:section|figure|h2) id="([a-z-]+)"', html)
     charts = [f"chart-{name}" for name in ("allreduce", "allgather", "ratio", "pairs")]
     after = ["findings", "segments", "configurations", "method", "machine"]
-    assert ids == ["overview", "charts", *charts, *after]
+    assert ids == ["sentences", "overview", "charts", *charts, *after]
     tables = {"all_reduce_points", "all_reduce_lines", "all_gather_steps", "ratios", "pairs"}
     assert tables <= embedded(html)["tables"].keys()
 

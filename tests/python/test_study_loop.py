@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import sample_rows
+from measuring import changed
 from study_fakes import machine, need_executables, quiet_services
 from study_loop_fakes import laboratory, request
 from tautochrone import text
@@ -174,6 +176,21 @@ def test_ours_failing_gives_no_recommendation(tmp_path: Path) -> None:
     analysis = Loop.measure(request(tmp_path), laboratory(errors={"adaptive": "failed"}).services)
     words = "nothing can be recommended: tautochrone's own runs are missing or failed"
     assert words in analysis.verdict_sentences[0]
+
+
+def test_runs_that_differ_by_half_and_more_are_no_advice() -> None:
+    def said(wildness: float) -> str:
+        rows = sample_rows.loop_rows(sizes=(500,), factors=(1,))
+        wild = [
+            changed(row, seconds=row.seconds * wildness ** (1 if row.round % 2 else -1))
+            if row.config["runtime"] == "tautochrone"
+            else row
+            for row in rows
+        ]
+        return sample_rows.loop_analysis(wild).verdict_sentences[0]
+
+    assert "nothing can be said: the runs differ too much (between" in said(8.0)
+    assert "nothing can be said" not in said(1.1)
 
 
 def test_only_the_peers_asked_for_are_measured(tmp_path: Path) -> None:

@@ -311,7 +311,7 @@ def test_report_has_its_parts_in_order(tmp_path: Path) -> None:
     ids = re.findall(r'<(?:section|figure|h2) id="([a-z-]+)"', html)
     charts = [f"chart-{name}" for name in ("pays", "speedup", "ratio", "waiting", "busy", "switches")]
     after = ["timelines", "settings", "configurations", "method", "machine"]
-    assert ids == ["overview", "charts", *charts, *after]
+    assert ids == ["sentences", "overview", "charts", *charts, *after]
     words = visible(html)
     assert "tauto::map_reduce(team, jobs, task, reduce)" in words
     assert "QtConcurrent::blockingMappedReduced" in words

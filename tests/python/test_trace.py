@@ -16,12 +16,10 @@ import pytest
 
 from processes import run_to_end
 from tautochrone.cli import main
-from tautochrone.energy.find import Found
 from tautochrone.energy.meter import Unavailable
 from tautochrone.energy.recorder import Recording
 from tautochrone.errors import TautoError
-from tautochrone.measuring.foreground import Ended
-from tautochrone.measuring.sampler import LoadSample, SampledLoad
+from tautochrone.measuring.sampler import LoadSample
 from tautochrone.trace import findings, page, perfetto
 from tautochrone.trace.command import TraceRequest, TraceServices, as_record, run_trace_command
 from tautochrone.trace.threads import (
@@ -29,13 +27,11 @@ from tautochrone.trace.threads import (
     Slice,
     ThreadSampler,
     ThreadTrack,
-    Traced,
     moves_over_time,
 )
+from trace_fakes import NO_METER, traced, track
 
 pytestmark = pytest.mark.timed
-
-NO_METER = Found(None, Unavailable("no meter is listed", "Load the driver"))
 
 
 def thread(
@@ -106,12 +102,6 @@ def test_a_process_that_has_gone_ends_no_sampling(tmp_path: Path) -> None:
 # -- findings --
 
 
-def track(tid: int, run: float, wait: float | None = 0.0, name: str = "solver", cpu: int = 0) -> ThreadTrack:
-    made = ThreadTrack(tid, 1, name, run_seconds=run, wait_seconds=wait)
-    made.slices = [Slice(0.0, 10.0, run, wait, cpu)]
-    return made
-
-
 def advice(*tracks: ThreadTrack, cpus: int = 4) -> str:
     return findings.find(tracks, 10.0, None, cpus).advice
 
@@ -179,13 +169,6 @@ def test_nothing_is_no_advice() -> None:
 # -- drawings --
 
 
-def traced(tracks: list[ThreadTrack]) -> Traced:
-    load = SampledLoad([LoadSample(0, 0.1, 0.5, 3e9), LoadSample(0, 0.2, 1.0, 2e9)])
-    threads = SampledThreads(tracks, samples=2, seconds=10.0)
-    ended = Ended(0, 10.0, 9.0, 1.0, 1 << 20)
-    return Traced(("./a <b>",), ended, threads, load, None, 5, (0, 1), NO_METER.unavailable)
-
-
 def drawn(tracks: list[ThreadTrack]) -> str:
     return page.render(traced(tracks), findings.find(tracks, 10.0, 5, 2))
 
@@ -195,7 +178,7 @@ def test_the_page_holds_everything_and_asks_nothing_of_the_network() -> None:
     html = drawn(tracks)
     assert "<script" not in html
     assert "http" not in html.replace("http-equiv", "")
-    for words in ("imbalance 1.60", "0.500 (counted by the kernel)", "CPU 0 clock", 'class="wait"'):
+    for words in ("imbalance 1.60", "0.500 a second (counted by the kernel)", "CPU 0 clock", 'class="wait"'):
         assert words in html
     assert "not known: no meter is listed. Load the driver" in html
 

@@ -53,6 +53,18 @@ def test_a_result_that_is_not_resolved_is_left_alone() -> None:
     assert found.settings_to_paste == ()
 
 
+def test_runs_that_differ_by_half_and_more_are_no_advice() -> None:
+    wild = [
+        changed(one, seconds=4.0 if number % 2 else 0.3)
+        for number, one in enumerate(rows_of("winner", FASTER, 1.0))
+    ]
+    found = analyse([*rows_of(DEFAULT, {}, 1.0), *wild], {}, context())
+    said = found.verdict_sentences[0]
+    assert said.startswith("Nothing can be said: 24 runs differ too much")
+    assert said.endswith("Tune again on a quieter machine.")
+    assert found.settings == {}
+
+
 @pytest.mark.parametrize(
     ("rounds", "rivals", "looks", "ended", "why", "needed"),
     [
@@ -344,6 +356,17 @@ def test_the_profile_holds_what_tauto_run_applies(tmp_path: Path) -> None:
     assert profile["schema"] == "tautochrone.profile/1"
     assert profile["environment"]["OMP_PLACES"] == "{0},{0},{1}"
     assert profile["nice"] == 5
+    assert profile["command"] == ["./solver", "case.in"]
+
+
+def test_a_balanced_program_is_started_by_tauto_balance_everywhere(tmp_path: Path) -> None:
+    lines = pasted({"balance": "threads", "nice": "5"})
+    assert lines["Shell"].endswith("nice -n 5 tauto balance -- ./solver case.in")
+    assert 'CMD ["nice", "-n", "5", "tauto", "balance", "--", "./solver", "case.in"]' in lines["Dockerfile"]
+    assert lines["Slurm script"].endswith("nice -n 5 tauto balance -- ./solver case.in")
+    assert "tauto balance -- " in lines["systemd unit"].splitlines()[-1]
+    profile = json.loads(write_profile(tmp_path, context(), {"balance": "threads"}, "Use it.").read_text())
+    assert profile["balance"] is True
     assert profile["command"] == ["./solver", "case.in"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
+from tautochrone.comparing.first import first_screen
 from tautochrone.comparing.result import CompareContext, Compared
 from tautochrone.report.analysis import Analysis
 
@@ -20,6 +21,7 @@ class CompareAnalysis(Analysis, frozen=True, kw_only=True):
         """The page's contents; its first sentence is the answer."""
         return cls(
             verdict_sentences=(found.answer, *(f"{remark}." for remark in found.remarks)),
+            first=first_screen(found, context.commands),
             found=found,
             commands=context.commands,
         )

@@ -13,10 +13,10 @@ from tautochrone.results import context as contexts
 from tautochrone.results.store import Store
 
 
-def report_again(folder: Path, path: Path | None = None) -> Path:
+def report_again(folder: Path, path: Path | None = None, form: report.Format = "html") -> Path:
     """Write the report of a comparison's rows, by default into their folder; returns its path."""
     with Store.read(folder) as store:
         context = contexts.load(CompareContext(folder=str(folder)), store.folder)
         context.notices = tuple(dict.fromkeys((*context.notices, *store.notices)))
         found = analyse(checked(store, context), context, machine_of(store))
-        return report.write_of(store, CompareAnalysis.of(found, context), path)
+        return report.write_of(store, CompareAnalysis.of(found, context), path, form=form)

@@ -27,6 +27,7 @@ from tautochrone.report.drawing import (
     numbers,
     padded,
     per_runtime,
+    ratio_axis,
     shown,
     tips,
 )
@@ -35,8 +36,6 @@ from tautochrone.report.parts import Choice, Column, Figure, Filter, Parts, Reco
 from tautochrone.results.runs import PeerRatio
 from tautochrone.results.states import state_title
 from tautochrone.verdicts import Ratio, Verdict
-
-_RATIO_TICKS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
 class Timed(Protocol):
@@ -224,11 +223,7 @@ def ratio_chart(
     def draw(look: list[RuntimeStyle]) -> Layers:
         every = [*numbers(records, "ratio", "low", "high"), 1.0]
         scale = alt.Scale(type="log", domain=padded(every, 1.06), nice=False)
-        axis = alt.Axis(title="our time / their time", format="~g", grid=True)
-        inside = [tick for tick in _RATIO_TICKS if min(every) <= tick <= max(every)]
-        if len(inside) >= 4:
-            axis.values = inside
-        x = alt.X("ratio:Q", scale=scale, axis=axis)
+        x = alt.X("ratio:Q", scale=scale, axis=ratio_axis("our time / their time", every))
         y = alt.Y(f"{field}:O", sort=cells, axis=alt.Axis(title=title, domain=False, ticks=False))
         offset, runtimes = per_runtime(look, records)
         drawn = shown("ratios").transform_filter("datum.role === role")

@@ -26,6 +26,7 @@ QUIET = "var(--quiet)"
 DASHED: dict[str, Any] = {"strokeDash": [7, 4], "strokeWidth": 2, "stroke": INK, "opacity": 0.75}
 """The looks of a line that marks a limit."""
 TIMES_LABEL = "datum.label + '×'"
+PERCENT_LABEL = "format(datum.value, '.0%')"
 TIME_LABEL = "replace(format(datum.value, '~s'), /([0-9.]+)/, '$1 ') + 's'"
 _MOST_POWERS = 8  # as ticks of an axis
 
@@ -73,6 +74,30 @@ def decade_ticks(low: float, high: float) -> list[float]:
         if len(inside) <= 8:
             break
     return inside
+
+
+_RATIOS = (
+    *(1.0, 0.5, 2.0, 0.1, 10.0, 0.01, 100.0, 1000.0, 0.2, 5.0, 0.02, 20.0, 50.0, 0.05),
+    *(0.8, 1.25, 0.7, 1.5, 0.3, 3.0, 0.9, 1.1, 0.95, 1.05, 0.98, 1.02, 0.99, 1.01, 0.6, 1.2, 0.4, 0.85),
+)
+"""Where an axis of ratios may have a tick, those that are wanted most first."""
+_MOST_RATIOS = 6
+
+
+def ratio_ticks(every: Sequence[float]) -> list[float]:
+    """Ticks from the least to the largest of `every` and of 1: with 1, and so far apart that all are read."""
+    low, high = min([*every, 1.0]), max([*every, 1.0])
+    apart = math.log(high / low) / _MOST_RATIOS
+    ticks: list[float] = []
+    for ratio in _RATIOS:
+        if low <= ratio <= high and all(abs(math.log(ratio / tick)) >= apart for tick in ticks):
+            ticks.append(ratio)
+    return sorted(ticks)
+
+
+def ratio_axis(title: str, every: Sequence[float]) -> alt.Axis:
+    """An axis of ratios that always has its 1, where both are equal."""
+    return alt.Axis(title=title, format="~g", grid=True, values=ratio_ticks(every), labelOverlap=False)
 
 
 def log_axis(
@@ -232,8 +257,7 @@ def intervals_by_name(
     every = [*numbers(records, field, "low", "high"), 1.0]
     wide = max(every) > _WIDE * min(every)
     scale = alt.Scale(type="log" if wide else "linear", domain=padded(every, 1.02), nice=False)
-    axis = alt.Axis(title=title, format="~g", grid=True)
-    x = alt.X(f"{field}:Q", scale=scale, axis=axis)
+    x = alt.X(f"{field}:Q", scale=scale, axis=ratio_axis(title, every))
     y = labels(records)
     drawn = shown(table)
     quiet = alt.condition("indexof(['no difference resolved', 'not resolved', 'not measured'], "

@@ -16,11 +16,11 @@ import markupsafe
 
 from tautochrone import text
 from tautochrone.options import format_cpus
-from tautochrone.report import charts, machine_view
+from tautochrone.report import charts, first_screen, machine_view, measured
 from tautochrone.report import energy as energy_part
 from tautochrone.report.analysis import Analysis
 from tautochrone.report.palette import RuntimeStyle, runtime_key, styles
-from tautochrone.results.row import SCREENING, Row
+from tautochrone.results.row import Row
 from tautochrone.results.states import state_title
 
 _VERDICT_SIGNS = {"faster": "▲", "slower": "▼", "no difference resolved": "", "not measured": "–"}
@@ -33,6 +33,7 @@ def render(rows: Sequence[Row], machine: Mapping[str, Any], analysis: Analysis, 
     look = styles(parts.runtimes)
     name = machine.get("name") or machine.get("cpu_model")
     situations = [state_title(emulated) for emulated in parts.situations]
+    view, counts = machine_view.build(machine, parts.situations), measured.counted(rows)
     embedded = {
         "tables": {name: charts.columns(table) for name, table in {**parts.tables, **energy.tables}.items()},
         "charts": {**parts.charts, **energy.charts},
@@ -50,11 +51,17 @@ def render(rows: Sequence[Row], machine: Mapping[str, Any], analysis: Analysis, 
             analysis=analysis,
             study=study,
             title=f"tautochrone: study {study}" + (f" on {name}" if name else ""),
-            machine=machine_view.build(machine, parts.situations),
+            machine=view,
+            first=first_screen.shown(
+                analysis,
+                first_screen.kicker(analysis, study),
+                measured.in_words(counts, view),
+                view.emulated or "",
+            ),
             figures=[*parts.figures, *energy.figures],
             energy_sentence=energy.sentence,
             filters=parts.filters,
-            measured=_measured(rows),
+            measured=counts,
             failures=_failures(rows),
             styles=look,
             data=_script_json(embedded),
@@ -63,28 +70,6 @@ def render(rows: Sequence[Row], machine: Mapping[str, Any], analysis: Analysis, 
             javascript=_asset("report.js"),
             **parts.more,
         )
-    )
-
-
-def _measured(rows: Sequence[Row]) -> dict[str, Any]:
-    """How many runs, rounds and configurations there were, over what time."""
-    started = sorted(str(row.started) for row in rows if row.started)
-    return {
-        "runs": len(rows),
-        "failed": sum(1 for row in rows if row.error),
-        "configurations": len({row.config_id for row in rows}),
-        "rounds": len({row.round for row in rows if row.source != SCREENING}),
-        "screened": sum(1 for row in rows if row.source == SCREENING),
-        "when": _period(started[0], started[-1]) if started else "",
-        "seconds": sum(float(row.elapsed_seconds or 0) for row in rows),
-    }
-
-
-def _period(begin: str, end: str) -> str:
-    """Two ISO 8601 times as people write them: "2026-01-05, 10:00 to 10:09 UTC"."""
-    first_day, last_day = begin[:10], end[:10]
-    return (
-        f"{first_day}, {begin[11:16]} to {'' if first_day == last_day else last_day + ', '}{end[11:16]} UTC"
     )
 
 

@@ -16,13 +16,13 @@ from rich.console import Console
 from tautochrone import report
 from tautochrone.errors import TautoError, explained
 from tautochrone.files import append_lines
-from tautochrone.report.palette import name_of
 from tautochrone.report.parts import Record
 from tautochrone.results import USUAL_FOLDER
 from tautochrone.results.context import Command
 from tautochrone.results.row import ROW_SCHEMA
 from tautochrone.results.row import Row as StoredRow
 from tautochrone.simulator import engine, machines
+from tautochrone.simulator.contest import contest_of
 from tautochrone.simulator.engine import MemberAccount, Row
 from tautochrone.simulator.findings import Account, Axis, LineChart, SimulatedAnalysis, Timeline
 from tautochrone.simulator.machines import Machine
@@ -181,9 +181,11 @@ def _studied(
         y=sweep.y,
         records=tuple(_record(point, point.x, sweep.value(row), row) for point, row in runs),
     )
+    contest = contest_of(study, sweep, runs)
     analysis = msgspec.structs.replace(
         _analysis(study, machine, chart),
-        verdict_sentences=(_finding(study, sweep, runs, machine), SIMULATED),
+        verdict_sentences=(f"On {machine.name}, {contest.sentence}", SIMULATED),
+        first=contest.first_screen(machine.name),
         timelines=(_timeline(answers[-1], sweep.shown),) if timeline else (),
         commands=(Command(label="The same again", text=command),),
     )
@@ -197,26 +199,6 @@ def _analysis(study: str, machine: Machine, chart: LineChart) -> SimulatedAnalys
         machine_name=machine.name,
         charts=(chart,),
         facts=facts_of(machine),
-    )
-
-
-def _finding(study: str, sweep: Sweep, runs: Sequence[tuple[Point, Row]], machine: Machine) -> str:
-    """The best and the last of those with the same work, at the last place on the axis."""
-    last = 3000 if study == "loop" else max(point.x for point in sweep.points)
-    values = sorted(
-        (
-            (sweep.value(row), name_of(point.series))
-            for point, row in runs
-            if point.x == last
-            and point.series != "serial"
-            and (sweep.compared is None or point.series in sweep.compared)
-        ),
-        reverse=not sweep.less,
-    )
-    (best, name), (worst, other) = values[0], values[-1]
-    at = sweep.at.format(x=last, seconds=seconds(last))
-    return (
-        f"On {machine.name}, {at}, {name} is best ({sweep.told(best)}) and {other} last ({sweep.told(worst)})"
     )
 
 

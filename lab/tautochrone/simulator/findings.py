@@ -71,6 +71,7 @@ class SimulatedAnalysis(Analysis, frozen=True, kw_only=True):
     """The findings of one simulated study."""
 
     PAGE: ClassVar[str] = "tautochrone.simulator.page"
+    WHERE: ClassVar[str] = "Simulated on"
 
     study: str
     machine_name: str

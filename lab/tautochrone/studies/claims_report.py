@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import msgspec
 
-from tautochrone import report
-from tautochrone.report.analysis import Analysis
+from tautochrone import report, text
+from tautochrone.report.analysis import Analysis, Bar, FirstScreen, Picture, Settings
 from tautochrone.results import USUAL_FOLDER
 from tautochrone.results.row import ROW_SCHEMA, Row
 from tautochrone.studies.claims import Verdict
@@ -66,6 +66,36 @@ def laid_beside(machines: Sequence[Shared]) -> list[tuple[str, list[str]]]:
     ]
 
 
+def first_screen(verdicts: Sequence[Verdict]) -> FirstScreen:
+    """How many hold, and which do not."""
+    ids = {answer: [one.id for one in verdicts if one.holds is answer] for answer in (True, False, None)}
+    roles: tuple[tuple[str, Literal["best", "other", "now"], bool | None], ...] = (
+        ("hold", "best", True),
+        ("do not hold", "other", False),
+        ("are open: no machine here decides them", "now", None),
+    )
+    bars = tuple(
+        Bar(label=label, role=role, value=float(len(ids[answer])), written=str(len(ids[answer])))
+        for label, role, answer in roles
+    )
+    measured = sum(one.source.startswith("measured") for one in verdicts)
+    title = f"of {text.count(len(verdicts), 'published claim')}"
+    return FirstScreen(
+        picture=Picture(title=title, bars=bars, held_against_one=False) if verdicts else None,
+        facts=(
+            ("Do not hold", ", ".join(ids[False]) or "none"),
+            ("Simulated", f"{len(verdicts) - measured}, on the published machines"),
+            ("Measured here", f"{measured}, by the studies in {USUAL_FOLDER}"),
+        ),
+        paste=Settings(label="To see why", language="shell", text=f"tauto claims --only {_shown(ids)}"),
+    )
+
+
+def _shown(ids: Mapping[bool | None, Sequence[str]]) -> str:
+    """Those that do not hold, or the first few of the others."""
+    return ",".join((ids[False] or ids[None] or ids[True])[:4])
+
+
 def write(
     verdicts: Sequence[Verdict],
     measured: Mapping[str, Analysis],
@@ -73,14 +103,25 @@ def write(
     path: Path,
     machines: Sequence[Shared] = (),
 ) -> Path:
-    """Draw the page, and say where it is. TautoError where it cannot be written."""
-    found = chapters(measured)
+    """Draw the page of all sources, and say where it is. TautoError where it cannot be written."""
+    return write_chapters(chapters(measured), verdicts, summary, path, machines)
+
+
+def write_chapters(
+    found: Sequence[Chapter],
+    verdicts: Sequence[Verdict],
+    summary: str,
+    path: Path,
+    machines: Sequence[Shared] = (),
+) -> Path:
+    """The page of these sources."""
     analysis = ClaimsAnalysis(
         verdict_sentences=(
             summary,
             "Curves are simulated on the published machines unless they say otherwise.",
         ),
-        chapters=found,
+        first=first_screen(verdicts),
+        chapters=tuple(found),
         verdicts=tuple(verdicts),
         machines=tuple(f"{machine.name}, {machine.study}" for machine in machines),
         beside=tuple((id, tuple(cells)) for id, cells in laid_beside(machines)),

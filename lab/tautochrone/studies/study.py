@@ -235,10 +235,10 @@ class Study(ABC, Generic[Asked, Known, Found]):
         return store.checked(cls.ROWS.complaint)
 
     @classmethod
-    def report_again(cls, folder: Path, path: Path | None = None) -> Path:
+    def report_again(cls, folder: Path, path: Path | None = None, form: report.Format = "html") -> Path:
         """Write the report of a folder's rows, by default there. Raises TautoError where there are none."""
         with Store.read(folder) as store:
-            return report.write_of(store, cls.stored(store), path)
+            return report.write_of(store, cls.stored(store), path, form=form)
 
     @classmethod
     def known_of(cls, folder: Path) -> Known:

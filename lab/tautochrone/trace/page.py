@@ -11,6 +11,7 @@ import msgspec
 
 from tautochrone import text
 from tautochrone.trace.findings import Findings
+from tautochrone.trace.first import first_screen, migrations, waited
 from tautochrone.trace.threads import Slice, ThreadTrack, Traced, moves_over_time
 
 _WIDTH, _HEIGHT = 1000.0, 20.0
@@ -57,7 +58,7 @@ def render(traced: Traced, judged: Findings) -> str:
     return environment.get_template("trace.html.j2").render(
         css=css,
         command=shlex.join(traced.command),
-        advice=judged.advice,
+        first=first_screen(traced, judged),
         facts=_facts(traced, judged),
         cpus=[_cpu_track(cpu, tracks, colors, seconds, columns) for cpu in _cpus(tracks)],
         threads=[_thread_track(track, judged, colors, seconds, columns) for track in shown],
@@ -71,8 +72,6 @@ def render(traced: Traced, judged: Findings) -> str:
 
 def _facts(traced: Traced, judged: Findings) -> list[tuple[str, str]]:
     ended, sampled = traced.ended, traced.threads
-    rate = judged.migrations_per_second
-    counted = "counted by the kernel" if traced.migrations is not None else "seen by the samples, at least"
     energy = traced.energy.joules if traced.energy is not None else None
     return [
         ("time", text.seconds(ended.seconds)),
@@ -81,19 +80,11 @@ def _facts(traced: Traced, judged: Findings) -> list[tuple[str, str]]:
             "imbalance (busiest / mean)",
             "not known" if judged.imbalance is None else f"{judged.imbalance:.2f}",
         ),
-        ("migrations a second", "not known" if rate is None else f"{text.significant(rate)} ({counted})"),
-        ("waited for a CPU", _waited(judged)),
+        ("migrations", migrations(traced, judged)),
+        ("waited for a CPU", waited(judged)),
         ("energy", f"not known: {traced.no_joules}" if energy is None else text.quantity(energy, "J")),
         ("samples", f"{sampled.samples}, in {text.seconds(traced.sampler_cpu_seconds)} of CPU time"),
     ]
-
-
-def _waited(judged: Findings) -> str:
-    """The share of the time in which the working threads could have run and did not."""
-    ran = sum(track.run_seconds for track in judged.workers)
-    waits = [track.wait_seconds for track in judged.workers if track.wait_seconds is not None]
-    total = ran + sum(waits)
-    return text.percent(sum(waits) / total) if waits and total > 0 else text.UNKNOWN
 
 
 def _cpus(tracks: Sequence[ThreadTrack]) -> list[int]:

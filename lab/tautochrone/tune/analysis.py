@@ -18,6 +18,7 @@ from tautochrone.results.spent import longest, spent_of
 from tautochrone.tune.answer import CandidateResult, Role, TuneAnalysis, TuneContext
 from tautochrone.tune.applying import run_line, settings_to_paste
 from tautochrone.tune.effects import main_effects
+from tautochrone.tune.first import first_screen
 from tautochrone.tune.knobs import in_words
 from tautochrone.tune.same_work import said_of
 from tautochrone.tune.search import claims, verdict
@@ -75,7 +76,9 @@ def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: TuneContex
         ),
         advice=context.machine_advice,
     )
-    return msgspec.structs.replace(outline, verdict_sentences=sentences(outline, objective))
+    return msgspec.structs.replace(
+        outline, verdict_sentences=sentences(outline, objective), first=first_screen(outline)
+    )
 
 
 def _results(rows: Sequence[Row], objective: Objective, context: TuneContext) -> list[CandidateResult]:

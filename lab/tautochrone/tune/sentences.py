@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tautochrone import verdicts
 from tautochrone.measuring.objective import Objective
-from tautochrone.text import count, digits, signed
+from tautochrone.text import count, digits, says_nothing, signed
 from tautochrone.tune.answer import CandidateResult, TuneAnalysis
 from tautochrone.tune.search import claims
 from tautochrone.verdicts import Ratio
@@ -89,6 +89,12 @@ def _leave(analysis: TuneAnalysis, objective: Objective) -> str:
     rivals.sort(key=lambda rival: rival[0][1])
     (low, _, high), nearest = rivals[-1 if analysis.largest else 0]
     noun = "time" if objective.kind == "time" else "of it"
+    if nearest.ratio is not None and says_nothing(nearest.ratio):
+        return (
+            f"Nothing can be said: {runs} differ too much, and the nearest to the program as it is, "
+            f"{nearest.words}, takes between {signed(low)} and {signed(high)} {noun}. "
+            "Tune again on a quieter machine."
+        )
     return (
         f"Leave it as it is: no other setting is better as far as {runs} can resolve; "
         f"the nearest, {nearest.words}, takes between {signed(low)} and {signed(high)} {noun}."

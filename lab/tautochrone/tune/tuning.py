@@ -161,13 +161,13 @@ def _context(prepared: Prepared, store: Store) -> TuneContext:
     )
 
 
-def report_again(folder: Path, path: Path | None = None) -> Path:
+def report_again(folder: Path, path: Path | None = None, form: report.Format = "html") -> Path:
     """Write the report of a search's rows, by default into its folder; returns its path."""
     with Store.read(folder) as store:
         context = contexts.load(TuneContext(folder=str(store.folder)), store.folder)
         context.notices = tuple(dict.fromkeys((*context.notices, *store.notices)))
         rows = store.checked(partial(complaint, parse_objective(context.objective)))
-        return report.write_of(store, analyse(rows, machine_of(store), context), path)
+        return report.write_of(store, analyse(rows, machine_of(store), context), path, form=form)
 
 
 # -- what is printed --

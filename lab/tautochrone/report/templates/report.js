@@ -201,7 +201,7 @@
   function copyButtons() {
     for (const button of document.querySelectorAll(".copy")) {
       button.addEventListener("click", async () => {
-        const done = await copy(button.parentElement.querySelector("code").textContent);
+        const done = await copy(button.closest(".code").querySelector("code").textContent);
         button.textContent = done ? "Copied" : "Select and copy by hand";
         setTimeout(() => { button.textContent = "Copy"; }, 1600);
       });
@@ -219,8 +219,16 @@
     }
   }
 
-  // paper shows all findings
-  addEventListener("beforeprint", () => { for (const more of document.querySelectorAll(".more")) more.open = true; });
+  // ---- paper shows what is folded, and a link opens it
+  const folds = () => document.querySelectorAll(".fold");
+  addEventListener("beforeprint", () => { for (const fold of folds()) fold.open = true; });
+
+  function openNamed() {
+    const named = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (const fold of folds()) if (named && (fold.contains(named) || fold.parentElement === named)) fold.open = true;
+    named?.scrollIntoView();
+  }
+  addEventListener("hashchange", openNamed);
 
   async function start() {
     keepUnits();
@@ -230,10 +238,13 @@
     const containers = document.querySelectorAll(".chart");
     const vegaLoaded = containers.length ? loadVega() : null;
     for (const container of containers) {
-      await draw(container, vegaLoaded);
+      // in some browsers what is folded has no width: it is drawn when it is unfolded
+      if (container.clientWidth > 0) await draw(container, vegaLoaded);
+      else container.closest(".fold").addEventListener("toggle", () => draw(container, vegaLoaded), { once: true });
       await new Promise((resume) => setTimeout(resume));
     }
     keepUnits();
+    openNamed();
     document.documentElement.dataset.ready = "true";
   }
   start();

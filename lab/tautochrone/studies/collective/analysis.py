@@ -28,6 +28,7 @@ from tautochrone.studies.collective.findings import (
     OperationCurve,
     Overall,
 )
+from tautochrone.studies.collective.first import first_screen
 from tautochrone.studies.collective.sentences import BETTER_MPI, remarks, settings_to_paste, verdict_sentences
 from tautochrone.studies.disturbance import others_share
 from tautochrone.verdicts import as_ratio
@@ -57,6 +58,7 @@ def analyse(
             for library in runs
             if library.errors and not library.curves
         ),
+        first=first_screen(curves, overall),
         settings_to_paste=settings_to_paste(runs),
         claims=claims(curves, ranks),
         **context.reported,

@@ -22,6 +22,7 @@ from tautochrone.report.drawing import (
     numbers,
     padded,
     powers_axis,
+    ratio_axis,
     shape,
     shown,
     tips,
@@ -49,7 +50,6 @@ _DOES = {
     "all_reduce": "each rank brings as many words, and all get their sums",
     "all_gather": "each rank brings its part, and all get the whole",
 }
-_RATIO_TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
 _PLACES_A_SEGMENT = 16
 
 
@@ -218,9 +218,8 @@ def _operation_choice(records: Sequence[Record]) -> Choice | None:
 def _by_length(records: Sequence[Record], table: str, title: str) -> tuple[alt.X, alt.Y, alt.Chart]:
     """The axes of the length and of the ratio, and the table's records of the operation that was chosen."""
     every = [*numbers(records, "ratio", "low", "high"), 1.0]
-    inside = [tick for tick in _RATIO_TICKS if min(every) / 1.05 <= tick <= max(every) * 1.05]
-    axis = alt.Axis(title=title, format="~g", values=inside) if len(inside) > 2 else alt.Axis(title=title)
-    y = alt.Y("ratio:Q", scale=alt.Scale(type="log", domain=padded(every, 1.08), nice=False), axis=axis)
+    scale = alt.Scale(type="log", domain=padded(every, 1.08), nice=False)
+    y = alt.Y("ratio:Q", scale=scale, axis=ratio_axis(title, every))
     x = powers_axis(records, "words", "length (8-byte words)")
     return x, y, shown(table).transform_filter("datum.operation === operation")
 

@@ -23,6 +23,7 @@ from tautochrone.studies.loop.findings import (
     LoopContext,
     MissRatio,
 )
+from tautochrone.studies.loop.first import first_screen
 from tautochrone.studies.loop.sentences import settings_to_paste, verdict_sentences
 from tautochrone.studies.request import Times
 from tautochrone.studies.states import StateExecutor
@@ -36,6 +37,7 @@ def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: LoopContex
     cells = collect(rows)
     misses = tuple(_miss_ratios(cells))
     counters = machine.get("counters") or {}
+    settings = settings_to_paste(cells)
     kinds = {str(cpu.get("kind")) for cpu in machine.get("cpus") or ()}
     return LoopAnalysis(
         verdict_sentences=verdict_sentences(cells),
@@ -48,7 +50,8 @@ def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: LoopContex
         miss_ratios=misses or None,
         miss_ratios_reason=None if misses else _no_counters_reason(cells),
         miss_ratios_remedy=None if misses else counters.get("remedy") or None,
-        settings_to_paste=settings_to_paste(cells),
+        first=first_screen(cells, settings),
+        settings_to_paste=settings,
         claims=claims(cells, hybrid=len(kinds) > 1),
         **context.reported,
     )

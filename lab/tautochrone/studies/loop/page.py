@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from tautochrone.report.charts import (
 from tautochrone.report.drawing import (
     DASHED,
     INK,
+    PERCENT_LABEL,
     TIME_LABEL,
     TIMES_LABEL,
     Layers,
@@ -54,6 +56,7 @@ from tautochrone.studies.loop.findings import (
 from tautochrone.studies.loop.load_page import load_charts
 
 _POINTS_A_SERIES = 24
+_FAR_ABOVE_MEMORY = 2.0  # times the triad: caches, beside which shares below 1 would be one flat line
 _COLUMNS: tuple[Column, ...] = (
     ("size", "n", "number"),
     ("situation", "machine", "situation"),
@@ -366,10 +369,9 @@ def _chunk(analysis: LoopAnalysis, grid: _Grid) -> Chart:
             scale=alt.Scale(type="log", base=2, domain=padded(chunks, 1.25), nice=False),
             axis=alt.Axis(title="chunk (rows handed out at a time)", values=chunks, format="d", grid=False),
         )
-        # the time's range depends on the size that the reader picks, so this axis fits what is shown
         y = alt.Y(
             "seconds:Q",
-            scale=alt.Scale(type="log", nice=False, padding=16),
+            scale=alt.Scale(type="log", nice=False, **_times_of_size(records)),
             axis=alt.Axis(title="time of one iteration", tickCount=5, labelExpr=TIME_LABEL),
         )
         dashes = [_LINE_OF_SCHEDULE.get(schedule, (_OTHER_DASH, ()))[0] for schedule in schedules]
@@ -398,9 +400,32 @@ def _chunk(analysis: LoopAnalysis, grid: _Grid) -> Chart:
             "line. Large chunks leave one core working while the others wait."
         ),
         shows="Time of one iteration against chunk",
-        line_legend=[line for schedule, (_, line) in _LINE_OF_SCHEDULE.items() if schedule in schedules],
+        line_legend=[*_known_lines(schedules), *_other_lines(schedules)],
         choice=Choice("size", "Matrix size n", [(size, str(size)) for size in sizes], first),
     )
+
+
+def _known_lines(schedules: Sequence[str]) -> list[tuple[str, str]]:
+    return [line for schedule, (_, line) in _LINE_OF_SCHEDULE.items() if schedule in schedules]
+
+
+def _other_lines(schedules: Sequence[str]) -> list[tuple[str, str]]:
+    """All others have one kind of line."""
+    others = [schedule for schedule in schedules if schedule not in _LINE_OF_SCHEDULE]
+    return [("dash-dotted", ", ".join(others))] if others else []
+
+
+def _times_of_size(records: Sequence[Record]) -> dict[str, alt.ExprRef]:
+    """The ends of the axis at the size that the reader picks: the same for all states of the machine."""
+    by_size: dict[str, list[float]] = {}
+    for record in records:
+        by_size.setdefault(str(record["size"]), []).extend(numbers([record], "seconds", "low", "high"))
+    ends = {size: padded(times, 1.1) for size, times in by_size.items()}
+    found = {}
+    for place, name in enumerate(("domainMin", "domainMax")):
+        of_size = json.dumps({size: pair[place] for size, pair in ends.items()})
+        found[name] = alt.ExprRef(f"({of_size})[size]")
+    return found
 
 
 def _chunk_heading(points: Iterable[ChunkPoint]) -> str:
@@ -453,6 +478,8 @@ def _bandwidth(analysis: LoopAnalysis, grid: _Grid) -> Chart:
         title, shares = "share of the triad's bandwidth", numbers(records, "share")
         x = grid.axis()
         y = axis_from_zero(alt.Y, "share", shares, title, padding=1.05, format=".0%", tickCount=6)
+        if max(shares) > _FAR_ABOVE_MEMORY:
+            y = log_axis(alt.Y, "share", [*shares, 1.0], title, label=PERCENT_LABEL)
         tooltip = tips(*_TIPS, "rate_text:N achieved", "share_text:N share of the triad", "members:Q members")
         limit = alt.Chart(alt.InlineData(values=[{"share": 1}])).mark_rule(**DASHED)
         lines = line_with_points(shown("bandwidth"), look, x, y, tooltip)

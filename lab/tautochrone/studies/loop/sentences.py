@@ -13,7 +13,7 @@ from tautochrone.studies.cells import geometric_mean_of
 from tautochrone.studies.loop.cells import CellRuns, Contender
 from tautochrone.studies.loop.places import placement_settings, places_of
 from tautochrone.studies.paste import CMAKE
-from tautochrone.text import less_time, outcome, too_few_rounds, unresolved
+from tautochrone.text import less_time, outcome, says_nothing, too_few_rounds, unresolved
 from tautochrone.verdicts import Ratio
 
 ALIKE = 1.01  # what is slower by less is no reason to prefer anything
@@ -50,6 +50,8 @@ def advice(where: str, cells: Sequence[CellRuns]) -> str:
     better = _better_than_plain(cells)
     if better is not None:
         return f"{where}, use {better}."
+    if says_nothing(compared):
+        return f"{where}, nothing can be said: the runs differ too much ({unresolved(compared)}; {evidence})."
     if compared.verdict == verdicts.SLOWER:
         why = f"{_OURS_WORDS} takes {less_time(compared, evidence=evidence)} there"
     else:

@@ -152,15 +152,15 @@ def too_few_cores(cells: Sequence[CellRuns]) -> list[str]:
 
 # -- the lines that change in a program --
 
-_FROM_QT = """// before
+FOR_QT = """#include <tauto/tauto.hpp>
+tauto::team team;  // once a program
+auto sum = tauto::map_reduce(team, jobs, task, reduce);"""
+_FROM_QT = f"""// before
 auto sum = QtConcurrent::blockingMappedReduced<quint64>(
     jobs, task, reduce);
 
 // after
-#include <tauto/tauto.hpp>
-tauto::team team;  // once in the program
-
-auto sum = tauto::map_reduce(team, jobs, task, reduce);"""
+{FOR_QT}"""
 _FROM_TBB = """// before
 auto sum = tbb::parallel_reduce(
     tbb::blocked_range<std::size_t>(0, jobs.size()),

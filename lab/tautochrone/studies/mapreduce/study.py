@@ -35,6 +35,7 @@ from tautochrone.studies.mapreduce.configurations import (
     sized_all,
 )
 from tautochrone.studies.mapreduce.findings import MapReduceAnalysis, MapReduceContext, Trace
+from tautochrone.studies.mapreduce.first import first_screen
 from tautochrone.studies.mapreduce.sentences import settings_to_paste, verdict_sentences
 from tautochrone.studies.request import OUTPUT, SlowingRequest, Times, peers_option
 from tautochrone.studies.states import StateExecutor
@@ -191,6 +192,7 @@ class MapReduce(Study[MapReduceRequest, MapReduceContext, MapReduceAnalysis]):
             payoffs=paying,
             share_that_pays=SHARE_THAT_PAYS,
             traces=context.traces,
+            first=first_screen(cells, paying),
             settings_to_paste=settings_to_paste(cells),
             claims=claims(cells),
             **context.reported,

@@ -22,6 +22,7 @@ from tautochrone.studies.nbody.findings import (
     NbodyAnalysis,
     NbodyContext,
 )
+from tautochrone.studies.nbody.first import first_screen
 from tautochrone.studies.nbody.model import from_record
 from tautochrone.studies.nbody.runs import BlockRuns, collect, crossing
 from tautochrone.studies.nbody.sentences import settings_to_paste, verdict_sentences
@@ -41,14 +42,16 @@ def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: NbodyConte
     crossings = tuple(_crossings(measured))
     forecasts = tuple(_forecasts(measured))
     speed_ups = tuple((serial.particles, ratio(ours, serial)) for serial, ours in _ours(measured))
+    contests, settings = best_others(measured), settings_to_paste(curves)
     return NbodyAnalysis(
         verdict_sentences=verdict_sentences(
             curves,
             speed_ups,
-            best_others(measured),
+            contests,
             crossings,
             forecasts,
             context.simulated,
+            context.rectangles,
             members,
             others_share(rows, machine),
         ),
@@ -57,6 +60,7 @@ def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: NbodyConte
         crossings=crossings,
         forecasts=forecasts,
         simulated=context.simulated,
+        rectangles=context.rectangles,
         measured_speed_ups=speed_ups,
         counts=tuple(count for serial in _serials(measured) for count in _counts(serial)),
         failed=tuple(
@@ -64,7 +68,8 @@ def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: NbodyConte
             for runs in every
             if runs.errors and not runs.by_round
         ),
-        settings_to_paste=settings_to_paste(curves),
+        first=first_screen(curves, speed_ups, contests, settings),
+        settings_to_paste=settings,
         claims=claims(curves, crossings, forecasts, rows),
         **context.reported,
     )

@@ -10,7 +10,7 @@ from tautochrone.report.palette import name_of
 from tautochrone.results.runs import OURS
 from tautochrone.studies.disturbance import restless
 from tautochrone.studies.nbody.configurations import AUTO, SERIAL
-from tautochrone.studies.nbody.findings import BlockCurve, Crossing, Forecast, SimulatedRanks
+from tautochrone.studies.nbody.findings import BlockCurve, Crossing, Forecast, Rectangle, SimulatedRanks
 from tautochrone.studies.nbody.runs import BlockRuns
 from tautochrone.text import less_time, unresolved
 from tautochrone.verdicts import Ratio
@@ -26,6 +26,7 @@ def verdict_sentences(
     crossings: Sequence[Crossing],
     forecasts: Sequence[Forecast],
     simulated: Sequence[SimulatedRanks],
+    rectangles: Sequence[Rectangle],
     members: int,
     others_share: float | None = None,
 ) -> tuple[str, ...]:
@@ -40,6 +41,7 @@ def verdict_sentences(
         *_crossing(crossings, members),
         *_forecast(forecasts),
         *_simulated(simulated),
+        *of_rectangles(rectangles),
         *_orders(curves),
     )
 
@@ -159,6 +161,21 @@ def _simulated(libraries: Sequence[SimulatedRanks]) -> Iterator[str]:
     )
 
 
+def of_rectangles(rectangles: Sequence[Rectangle]) -> Iterator[str]:
+    """What few ranks do that share targets and sources, and whether they end with the right bits."""
+    if not rectangles:
+        return
+    counts = text.joined([str(one.ranks) for one in rectangles])
+    times = text.joined([f"{one.speed_up:.1f}" for one in rectangles])
+    wrong = [str(one.ranks) for one in rectangles if not one.same_bits]
+    bits = f"but {text.joined(wrong)} end with other bits than" if wrong else "and end with the bits of"
+    yield (
+        f"Sharing both at once (grid), {counts} ranks would be {times} times as fast as one core, {bits} as "
+        f"many slices of the sources alone; {_error(max(one.energy_error for one in rectangles))}: simulated "
+        "by SMPI."
+    )
+
+
 def _orders(curves: Sequence[BlockCurve]) -> Iterator[str]:
     """What the 6th order costs and gives, on one core."""
     counts = [curve.particles for curve in curves if curve.order == 6 and curve.runtime == SERIAL]
@@ -208,7 +225,7 @@ def settings_to_paste(curves: Sequence[BlockCurve]) -> tuple[Settings, ...]:
         Settings(
             label=f"{count:,} particles on all cores",
             language="shell",
-            text=f"tauto-nbody --particles {count} --scheme {best.scheme} --log blocks.csv",
+            text=f"tauto exec nbody -- --particles {count} --scheme {best.scheme} --log blocks.csv",
             why=took,
         ),
     )

@@ -133,20 +133,21 @@ def why_no_energy(rows: Sequence[Row]) -> str:
 
 # -- the lines that change in a program --
 
-_BY_DATA = """// before: one thread for each function
-std::thread first([&] { collide(bodies); });
-std::thread second([&] { draw(bodies); });
-
-// after: each member does all functions on its part of the data
-#include <tauto/tauto.hpp>
-tauto::team team;  // once in the program
-
+BY_MEMBERS = """#include <tauto/tauto.hpp>
+tauto::team team;  // once a program
 team.run([&](tauto::member& me) {
-    auto mine = tauto::equal_share(bodies.size(), me.size(), me.rank());
+    auto mine = tauto::equal_share(
+        bodies.size(), me.size(), me.rank());
     collide(bodies, mine);
     me.barrier();
     draw(bodies, mine);
 });"""
+_BY_DATA = f"""// before: one thread for each function
+std::thread first([&] {{ collide(bodies); }});
+std::thread second([&] {{ draw(bodies); }});
+
+// after: each member does all functions on its part of the data
+{BY_MEMBERS}"""
 
 
 def settings_to_paste(cells: Sequence[CellRuns]) -> tuple[Settings, ...]:

@@ -44,6 +44,7 @@ from tautochrone.studies.power.configurations import (
     works,
 )
 from tautochrone.studies.power.findings import PowerAnalysis, PowerContext, Probe
+from tautochrone.studies.power.first import first_screen
 from tautochrone.studies.power.policies import UnderPolicy, stored
 from tautochrone.studies.power.recommendations import recommendations
 from tautochrone.studies.power.sentences import (
@@ -226,10 +227,12 @@ class Power(Study[PowerRequest, PowerContext, PowerAnalysis]):
         jobs, pair = jobs_of(cells), cell_of_pair(cells)
         advised = recommendations(cells, context.knobs)
         no_energy = why_no_energy(rows)
+        reported, setups = tuple(map(report_job, jobs)), report_setups(pair) if pair is not None else ()
         return PowerAnalysis(
             verdict_sentences=verdict_sentences(cells, advised, no_energy, others_share(rows, machine)),
-            jobs=tuple(report_job(cell) for cell in jobs),
-            setups=report_setups(pair) if pair is not None else (),
+            first=first_screen(reported, setups),
+            jobs=reported,
+            setups=setups,
             pair=pair.title.removesuffix(" at once") if pair is not None else "",
             recommendations=advised,
             imbalance_advice=tuple(
