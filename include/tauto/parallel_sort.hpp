@@ -24,15 +24,32 @@ inline constexpr bool is_descending =
 // Below this, comparisons are faster than digits.
 inline constexpr index least_radix_sort = 4096;
 
+// NaN has no order by comparisons, and merging would leave its memory.
+template <class T>
+[[nodiscard]] bool has_nan(const T* data, index n) noexcept {
+    bool any = false;
+    for (index i = 0; i < n; ++i) any |= data[i] != data[i];
+    return any;
+}
+
 template <class In, class Compare>
 void sort(team& members, In in, index n, Compare& before, bool stable, const algorithm_options& options) {
     using T = std::iter_value_t<In>;
     using order = std::remove_cv_t<Compare>;
     if constexpr (std::is_pointer_v<In> && has_radix_key<T> && is_plain_order<order, T>) {
-        if (n > least_radix_sort) {
+        bool by_digits = n > least_radix_sort;
+        if constexpr (std::is_floating_point_v<T>) by_digits = by_digits || has_nan(in, n);
+        if (by_digits) {
             radix_sorter<T>(in, n, is_descending<order, T>).run(members, options);
             return;
         }
+    } else if constexpr (std::is_floating_point_v<T> && has_radix_key<T> && is_plain_order<order, T>) {
+        // Elsewhere than in an array.
+        const auto by_key = [](T left, T right) {
+            return radix_key(left, is_descending<order, T>) < radix_key(right, is_descending<order, T>);
+        };
+        merge_sorter<In, decltype(by_key)>(in, n, by_key, stable).run(members, options);
+        return;
     }
     merge_sorter<In, Compare>(in, n, before, stable).run(members, options);
 }

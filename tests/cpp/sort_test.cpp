@@ -180,16 +180,30 @@ TEST_CASE("zeros of both signs keep their order, and NaN has a place" *
                 REQUIRE(std::bit_cast<std::uint64_t>(found[i]) == std::bit_cast<std::uint64_t>(wanted[i]));
         }
     }
+    // In arrays that are sorted by digits, in short ones, which are so without NaN by comparisons, and
+    // elsewhere.
     team some(shared_by(2));
-    std::vector<double> values = numbers(50'000, 4);
-    values[100] = std::numeric_limits<double>::quiet_NaN();
-    values[200] = -std::numeric_limits<double>::quiet_NaN();
-    values[300] = std::numeric_limits<double>::infinity();
-    parallel_sort(some, values);
-    CHECK(std::isnan(values.front()));
-    CHECK(std::isnan(values.back()));
-    CHECK(std::isinf(values[values.size() - 2]));
-    CHECK(std::is_sorted(values.begin() + 1, values.end() - 1));
+    for (const std::size_t n : {std::size_t{4}, std::size_t{40}, std::size_t{3000}, std::size_t{50'000}}) {
+        std::vector<double> values = numbers(n, 4);
+        for (std::size_t i = 0; i < n / 4; ++i) values[4 * i] = std::numeric_limits<double>::quiet_NaN();
+        values[1] = -std::numeric_limits<double>::quiet_NaN();
+        values[2] = std::numeric_limits<double>::infinity();
+        std::deque<double> same(values.begin(), values.end());
+        std::vector<double> down = values;
+        parallel_sort(some, values);
+        parallel_sort(some, same);
+        parallel_sort(some, down, std::greater<>{});
+        const auto last = values.end() - static_cast<std::ptrdiff_t>(n / 4);
+        CHECK(std::isnan(values.front()));
+        CHECK(std::isinf(*(last - 1)));
+        CHECK(std::is_sorted(values.begin() + 1, last));
+        CHECK(std::all_of(last, values.end(), [](double one) { return std::isnan(one); }));
+        const auto same_bits = [](double left, double right) {
+            return std::bit_cast<std::uint64_t>(left) == std::bit_cast<std::uint64_t>(right);
+        };
+        CHECK(std::equal(same.begin(), same.end(), values.begin(), same_bits));
+        CHECK(std::equal(down.rbegin(), down.rend(), values.begin(), same_bits));
+    }
 }
 
 TEST_CASE("strings, move-only elements, a deque, a reversed range" *

@@ -68,6 +68,10 @@ def test_sort_is_that_of_numpy(team: parallel.Team, kind: str, size: int) -> Non
     expected = numpy.sort(values)
     team.sort(values)
     assert (values == expected).all()
+    if kind == "float64" and size > 1:
+        values[::3] = numpy.nan
+        team.sort(values)
+        assert numpy.array_equal(values, numpy.sort(values), equal_nan=True)
 
 
 def test_sums_have_the_same_bits_for_every_team(team: parallel.Team) -> None:
@@ -222,10 +226,13 @@ def test_a_forked_child_may_use_the_team() -> None:
         assert pool.apply_async(_sorted_in_child, (MIXED.copy(),)).get(60)
 
 
-def test_a_missing_library_is_named_with_where_it_was_looked_for(
+def test_a_library_that_is_missing_or_broken_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TAUTO_RUNNERS", str(tmp_path))
     monkeypatch.setattr(library, "NAME", "libtauto.so.99")
     with pytest.raises(TautoError, match=r"libtauto\.so\.99 was not found in"):
+        library._load()
+    (tmp_path / "libtauto.so.99").write_text("no library")
+    with pytest.raises(TautoError, match=r"libtauto\.so\.99 cannot be loaded: .*file too short"):
         library._load()

@@ -11,6 +11,11 @@ as methods, for a team of your own. No compiler is needed.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
+if find_spec("numpy") is None:
+    raise ImportError("tautochrone.parallel needs NumPy: pip install numpy")
+
 from tautochrone.parallel.shared import (
     argmax,
     argmin,

@@ -6,10 +6,7 @@ import ctypes
 from collections.abc import Mapping
 from typing import Any
 
-try:
-    import numpy
-except ImportError as error:
-    raise ImportError("tautochrone.parallel needs NumPy: pip install numpy") from error
+import numpy
 
 FLOAT64 = numpy.dtype(numpy.float64)
 INT64 = numpy.dtype(numpy.int64)

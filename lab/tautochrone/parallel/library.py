@@ -88,16 +88,18 @@ def library() -> ctypes.CDLL:
 
 def _load() -> ctypes.CDLL:
     folders = runners.folders()
-    for folder in folders:
-        if (folder / NAME).is_file():
-            return ctypes.CDLL(str((folder / NAME).resolve()))
+    found = [folder / NAME for folder in folders if (folder / NAME).is_file()]
     try:
-        return ctypes.CDLL(NAME)
+        return ctypes.CDLL(str(found[0].resolve()) if found else NAME)
     except OSError as error:
+        remedy = (
+            f"Build it (make), reinstall with pip install ., or set {runners.RUNNERS_VARIABLE} to its folder"
+        )
+        if found:
+            raise TautoError(f"{found[0]} cannot be loaded: {error}", remedy) from error
         searched = ", ".join(map(str, folders))
         raise TautoError(
-            f"{NAME} was not found in {searched}, nor by the system ({error})",
-            f"Build it (make), reinstall with pip install ., or set {runners.RUNNERS_VARIABLE} to its folder",
+            f"{NAME} was not found in {searched}, nor by the system ({error})", remedy
         ) from error
 
 
