@@ -22,15 +22,19 @@ from tautochrone.simulator import engine, machines
 
 pytestmark = pytest.mark.timed
 
-# A simulator that doubles sizes. It writes down each size that it begins. At the size in the file `kills` it
-# kills the process that has started it, once; at 13 it refuses.
+# A simulator that doubles sizes, and writes down each that it begins. At the size in the file `kills` it
+# kills, once, the process that has started it; where there is a file `waits`, after something was kept.
+# At 13 it refuses.
 FAKE = """#!/bin/sh
 cd "$(dirname "$0")"
 while read -r line; do
     case $line in '{"machine"'*) continue ;; esac
     size=${line##*size\\": }; size=${size%%\\}*}
     echo "$size $PPID" >>begun
-    if [ "$size" = "$(cat kills 2>/dev/null)" ]; then rm kills; kill -9 $PPID; sleep 60; fi
+    if [ "$size" = "$(cat kills 2>/dev/null)" ]; then
+        while [ -e waits ] && [ ! -s kept.jsonl ]; do sleep 0.01; done
+        rm kills; kill -9 $PPID; exec sleep 60
+    fi
     if [ "$size" = 13 ]; then echo 'tauto-simulate: error: 13 brings bad luck; take 14' >&2; exit 2; fi
     echo "{\\"seconds\\": $((2 * size))}"
 done
@@ -115,9 +119,10 @@ def test_what_is_kept_is_not_simulated_again(folder: Path) -> None:
 def test_a_command_that_was_killed_goes_on(folder: Path) -> None:
     path = folder / "kept.jsonl"
     (folder / "kills").write_text("50")
+    (folder / "waits").touch()
     code = (
-        "from pathlib import Path; from tautochrone.jobs import kept, spread; "
-        "from tautochrone.simulator import engine, machines; kept._WRITE_SECONDS = -1.0; "
+        "from pathlib import Path; from tautochrone.jobs import spread; "
+        "from tautochrone.simulator import engine, machines; "
         f"requests = [{{'study': 'loop', 'size': size}} for size in {SIZES}]\n"
         f"with spread.spread_over((), 1, None, Path('{path}')): "
         "engine.simulate(machines.load('rk3588'), requests)"

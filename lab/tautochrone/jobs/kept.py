@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
-import time
+import os
+import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from tautochrone.errors import TautoError, explained
-from tautochrone.files import append_lines, opened
-
-_WRITE_SECONDS = 1.0
+from tautochrone.files import append_lines, open_to_append, opened
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -31,29 +33,46 @@ class Kept:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._known = _read(path)
-        self._new: dict[str, str] = {}
-        self._written = time.monotonic()
+        self._file: int | None = None
+        self._lock = threading.Lock()
 
     def known(self, keys: Iterable[str]) -> dict[str, str]:
         """The answers of these that it has."""
         return {key: answer for key in keys if (answer := self._known.get(key)) is not None}
 
     def keep(self, key: str, answer: str) -> None:
-        """Keep it; on the disk after a second at the latest, if more come, or with `write`."""
-        if key not in self._known:
-            self._known[key] = self._new[key] = answer
-        if time.monotonic() - self._written > _WRITE_SECONDS:
-            self.write()
-
-    def write(self) -> None:
-        """Have on the disk what was kept."""
-        new, self._new = self._new, {}
-        self._written = time.monotonic()
-        if not new:
-            return
-        with explained(f"simulations cannot be kept in {self._path}", "Name another file with --kept"):
+        """Keep it, so that a kill does not lose it. A power cut may, before the end of the command."""
+        line = json.dumps({"key": key, "answer": answer})
+        remedy = "Name another file with --kept"
+        with self._lock, explained(f"simulations cannot be kept in {self._path}", remedy):
+            if key in self._known:
+                return
+            self._known[key] = answer
+            if self._file is not None:
+                _append(self._file, f"{line}\n".encode())
+                return
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            append_lines(self._path, (json.dumps({"key": key, "answer": new[key]}) for key in new))
+            append_lines(self._path, [line])  # behind what a kill has left of a line
+            self._file = open_to_append(self._path)
+
+    def close(self) -> None:
+        """Have all on the disk."""
+        if self._file is not None:
+            with explained(f"simulations cannot be kept in {self._path}", "Name another file with --kept"):
+                os.fsync(self._file)
+                os.close(self._file)
+
+
+def _append(file: int, line: bytes) -> None:
+    """Add a whole line; others that keep theirs in the same file take turns."""
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        if os.write(file, line) < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    finally:
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def _read(path: Path) -> dict[str, str]:

@@ -79,8 +79,6 @@ def answers(kind: str, asked: Sequence[str], title: str = "") -> Iterator[tuple[
             yield from ((number, answer) for number in own)
     finally:
         progress.finish()
-        if kept is not None:
-            kept.write()
     assert not numbers, "a way of spreading has left jobs out"
 
 
@@ -122,7 +120,7 @@ def spread_over(launcher: Sequence[str], nodes: int, dask: str | None, kept: Pat
 
             _now.way = stack.enter_context(closing(OnDask(dask)))
         if kept is not None or launcher or dask is not None:
-            _now.kept = Kept(kept or KEPT_FILE)
+            _now.kept = stack.enter_context(closing(Kept(kept or KEPT_FILE)))
         try:
             yield
         finally:
