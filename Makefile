@@ -6,7 +6,7 @@
 FIRST := style cpp
 THEN := python
 STAGES := $(FIRST) $(THEN) machine tsan asan models docs consumers browser
-.PHONY: help docs study table schemas screenshots pictures vega wheel hashes deb release install uninstall test test-platforms test-repeat soak bench race honesty build format clean install-packages remove-packages \
+.PHONY: help docs study table schemas screenshots pictures vega wheel hashes deb release install uninstall test test-platforms test-repeat soak bench recipes race honesty build format clean install-packages remove-packages \
 	$(STAGES:%=test-%) no-stage build-default build-tsan build-asan
 MAKEFLAGS += --no-print-directory
 
@@ -31,6 +31,7 @@ help: ## Show this list
 	@echo 'make soak     programs drawn at random, protocols, damaged inputs, faults, kills'
 	@echo '              (SECONDS=600 each, EXECUTIONS=1000000 each, KILLS=84 of each command)'
 	@echo 'make bench    hold the runtime against its peers (ONLY=B1,B4 for some); writes build/bench.json'
+	@echo 'make recipes  well-known programs, tuned for a minute each (ONLY=xz,zstd); writes docs/recipes.md'
 	@echo 'make race     loops drawn at random against every peer (SEED= CELLS= EMULATE=4 CPUS= CELL=one again PEERS_FROM=folder)'
 	@echo 'make honesty  identical programs: how often tune, study and compare call them different (TUNE= STUDY= COMPARE=)'
 	@echo 'make build    build the library, the executables and the C++ tests into build/cpp/default'
@@ -137,6 +138,13 @@ bench: ## The runtime against its peers
 	@sh tools/cmake.sh default -DTAUTO_BUILD_TESTS=OFF
 	@TAUTO_RUNNERS=build/cpp/default/bin build/venv/bin/python benchmarks/run.py $(if $(ONLY),--only "$(ONLY)") --output build/bench.json
 
+recipes: ## Programs of other people, tuned for a minute each, and the table of the results
+	@sh tools/packages.sh build
+	@sh tools/venv.sh bench
+	@TAUTO_ONLY_PACKAGES="$$(build/venv/bin/python -m benchmarks.recipes --packages --only "$(ONLY)")" \
+	    sh tools/packages.sh program recipe
+	@build/venv/bin/python -m benchmarks.recipes --only "$(ONLY)"
+
 race: ## Loops drawn at random, against every peer's best
 	@sh tools/packages.sh build $(peer_marks)
 	@sh tools/venv.sh
@@ -211,7 +219,7 @@ uninstall: ## Remove what `make install` has put there
 
 format: ## clang-format and ruff
 	@sh tools/venv.sh test
-	@find include runtime kernels probe launch emulator balance runners simulator command timer tests benchmarks verify \( -name '*.cpp' -o -name '*.hpp' \) -exec clang-format -i {} +
+	@find include runtime bindings kernels probe launch emulator balance runners simulator command timer tests benchmarks verify \( -name '*.[ch]pp' -o -name tauto.h -o -path '*/consumers/c/*.c' \) -exec clang-format -i {} +
 	@build/venv/bin/ruff format .
 	@build/venv/bin/ruff check --fix .
 
@@ -219,7 +227,7 @@ clean: ## Remove everything that was built; which packages were installed stays 
 	@[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name installed-packages -exec rm -rf {} +
 
 install-packages: ## Every package of packages.txt
-	@sh tools/packages.sh build loop peer test program platform browser docs
+	@sh tools/packages.sh build loop peer test program recipe platform browser docs
 
 remove-packages: ## The packages that make has installed
 	@sh tools/packages.sh --remove

@@ -129,21 +129,21 @@ def our_word(found: dict[str, Any]) -> int:
     return {"slower": -1, "faster": 1}.get(found["sides"][1]["ratio"]["verdict"], 0)
 
 
-def pair(chance: random.Random, steps: int, factor: float, *, beside: bool) -> Line:
+def pair(chance: random.Random, steps: int, factor: float, runs: int, *, beside: bool) -> Line:
     """One trial of both tools, the first drawn by lot."""
     commands = [spin(steps), spin(round(steps * factor))]
-    line: Line = {"factor": factor, "beside": beside}
+    line: Line = {"factor": factor, "beside": beside, "runs": runs}
     with neighbour(beside, chance.randrange(1 << 30)):
         for tool in chance.sample(("ours", "theirs"), 2):
             if tool == "ours":
                 # With one seed for all, the trials would share one draw of orders and of stacks.
                 seed = str(chance.randrange(1 << 30))
-                line["ours"] = our_word(ours(commands, RUNS, "--seed", seed))
+                line["ours"] = our_word(ours(commands, runs, "--seed", seed))
             else:
-                results = theirs(commands, RUNS)
+                results = theirs(commands, runs)
                 line["sentence"], line["welch"] = sentence(results), welch(results)
                 if factor != 1.0:
-                    line["twice"] = welch(theirs(commands, 2 * RUNS))
+                    line["twice"] = welch(theirs(commands, 2 * runs))
     return line
 
 
@@ -181,7 +181,7 @@ def rate(chance: random.Random, runs: int = 1000) -> Line:
 
 
 def bias(chance: random.Random, steps: int) -> Line:
-    """What is told of a program beside what it tells itself, and when the first run began."""
+    """What is told of a program beside what it tells itself in the same runs, and when the first began."""
     line: Line = {}
     for tool in chance.sample(("ours", "theirs"), 2):
         with tempfile.TemporaryDirectory(dir=_MEMORY) as folder:
@@ -190,12 +190,16 @@ def bias(chance: random.Random, steps: int) -> Line:
             begun = time.monotonic_ns()
             if tool == "ours":
                 found = ours([command], RUNS, "--calibrate")["sides"][0]
-                told = found["figure"] - found["start_seconds"]
+                told, behind = found["own_seconds"], RUNS  # it is told of runs before the rounds
+                line["less_start"] = found["figure"] - found["start_seconds"]
             else:
                 (result,) = theirs([command], RUNS)
-                told = result["median"]
+                told, behind = result["median"], 0
             own = [list(map(int, words.split())) for words in Path(file).read_text().splitlines()]
-        line[f"{tool}_bias"] = told - statistics.median((end - start) / 1e9 for start, end in own[-RUNS:])
+        seconds = [(end - start) / 1e9 for start, end in own]
+        line[f"{tool}_bias"] = told - statistics.median(seconds[: len(seconds) - behind][-RUNS:])
+        if tool == "ours":
+            line["less_start"] -= statistics.median(seconds[-RUNS:])
         line[f"{tool}_first"] = (own[0][0] - begun) / 1e9
     return line
 
@@ -207,6 +211,11 @@ def bound(wrong: int, trials: int) -> float:
     return 1.0 if wrong >= trials else float(betaincinv(wrong + 1, trials - wrong, 0.95))
 
 
+def kind_of(line: Line) -> tuple[float, bool, int]:
+    """The factor between the two, whether a neighbour was there, and the runs of each."""
+    return line["factor"], line["beside"], line.get("runs", RUNS)
+
+
 def table(lines: Sequence[Line]) -> str:
     """What the trials say, as Markdown."""
     out = [
@@ -214,8 +223,9 @@ def table(lines: Sequence[Line]) -> str:
         "|---|---|---|---|---|",
     ]
     pairs = [one for one in lines if "factor" in one]
-    for factor, beside in dict.fromkeys((one["factor"], one["beside"]) for one in pairs):
-        several = [one for one in pairs if (one["factor"], one["beside"]) == (factor, beside)]
+    for kind in dict.fromkeys(map(kind_of, pairs)):
+        several = [one for one in pairs if kind_of(one) == kind]
+        factor, beside, runs = kind
         where = "a neighbour that comes and goes" if beside else "no neighbour"
         cells = []
         for tool in ("ours", "sentence", "welch", "twice"):
@@ -230,7 +240,7 @@ def table(lines: Sequence[Line]) -> str:
             else:
                 cells.append(f"{right} of {len(words)}, {sum(word == 1 for word in words)} the wrong way")
         what = "identical: a word was said" if factor == 1.0 else f"{100 * (factor - 1):.0f} % slower: found"
-        out.append(f"| {what}; {100 * DRIFT:.0f} % drift, {where}, {RUNS} runs each | {' | '.join(cells)} |")
+        out.append(f"| {what}; {100 * DRIFT:.0f} % drift, {where}, {runs} runs each | {' | '.join(cells)} |")
     for label, mine, yours, write in (
         ("runs a second of `true`", "our_rate", "their_rate", lambda value: f"{value:.0f}"),
         ("a run of `true`", "our_seconds", "their_seconds", lambda value: f"{1e6 * value:.0f} µs"),
@@ -267,13 +277,16 @@ def jobs(
     def count(test: Callable[[Line], bool]) -> int:
         return sum(map(test, lines))
 
+    def pairs(factor: float, *, beside: bool) -> Callable[[Line], bool]:
+        return lambda one: "factor" in one and kind_of(one) == (factor, beside, asked.runs)
+
     kinds: list[tuple[int, Callable[[], Line]]] = [
-        (asked.same - count(lambda one: one.get("factor") == 1.0 and one["beside"]),
-         lambda: pair(chance, steps, 1.0, beside=True)),
-        (asked.step - count(lambda one: one.get("factor") == STEP and one["beside"]),
-         lambda: pair(chance, steps, STEP, beside=True)),
-        (asked.step - count(lambda one: one.get("factor") == STEP and not one["beside"]),
-         lambda: pair(chance, steps, STEP, beside=False)),
+        (asked.same - count(pairs(1.0, beside=True)),
+         lambda: pair(chance, steps, 1.0, asked.runs, beside=True)),
+        (asked.step - count(pairs(STEP, beside=True)),
+         lambda: pair(chance, steps, STEP, asked.runs, beside=True)),
+        (asked.step - count(pairs(STEP, beside=False)),
+         lambda: pair(chance, steps, STEP, asked.runs, beside=False)),
         (asked.turns - count(lambda one: "our_rate" in one), lambda: rate(chance)),
         (asked.turns - count(lambda one: "ours_bias" in one), lambda: bias(chance, steps)),
     ]  # fmt: skip
@@ -286,6 +299,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="tauto compare beside hyperfine.")
     parser.add_argument("--same", type=int, default=500, help="trials of identical programs")
     parser.add_argument("--step", type=int, default=100, help="trials of a true difference of 2 %%, twice")
+    parser.add_argument("--runs", type=int, default=RUNS, help="of each program in a trial")
     parser.add_argument("--turns", type=int, default=20, help="turns of what each tool costs")
     parser.add_argument("--seconds", type=float, default=math.inf, help="end after this time")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))

@@ -1,5 +1,5 @@
-# What `cmake --install` puts beside the executables: headers, the static library, find_package(tautochrone) and the
-# same for pkg-config.
+# What `cmake --install` puts beside the executables: headers, the libraries, find_package(tautochrone) for C++ and
+# find_package(tauto) for C, and the same for pkg-config.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tautochrone)
@@ -33,3 +33,16 @@ if(IS_ABSOLUTE ${CMAKE_INSTALL_INCLUDEDIR})
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/tautochrone.pc.in ${PROJECT_BINARY_DIR}/tautochrone.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tautochrone.pc DESTINATION ${pkgconfig_dir})
+
+# A package of its own: whoever links the shared library needs nothing that it was built on.
+if(TARGET tauto_c)
+    set(c_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tauto)
+    install(FILES ${PROJECT_SOURCE_DIR}/include/tauto.h ${PROJECT_SOURCE_DIR}/bindings/fortran/tauto.f90
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+    install(TARGETS tauto_c EXPORT tautoTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(EXPORT tautoTargets NAMESPACE tauto:: DESTINATION ${c_package_dir} FILE tautoConfig.cmake)
+    write_basic_package_version_file(${PROJECT_BINARY_DIR}/tautoConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+    install(FILES ${PROJECT_BINARY_DIR}/tautoConfigVersion.cmake DESTINATION ${c_package_dir})
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/tauto.pc.in ${PROJECT_BINARY_DIR}/tauto.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/tauto.pc DESTINATION ${pkgconfig_dir})
+endif()

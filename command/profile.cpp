@@ -88,6 +88,10 @@ bool is_cpus(const json& value) {
                                }));
 }
 
+bool is_balance(const json& value) {
+    return value.is_null() || value.is_boolean();
+}
+
 bool is_nice(const json& value) {
     return value.is_null() || value.is_number_integer();
 }
@@ -104,6 +108,7 @@ constexpr std::array fields{
     field{"environment", is_variables, "an object of variables with their values as text"},
     field{"cpus", is_cpus, "a list of CPU numbers"},
     field{"nice", is_nice, "a whole number"},
+    field{"balance", is_balance, "true or false"},
 };
 
 json parse(std::string_view text, const std::string& path) {
@@ -323,6 +328,7 @@ profile parse_profile(std::string_view text, const std::string& path) {
                                        with_bytes_back(one.value().get_ref<const std::string&>()));
     for (const json& cpu : member("cpus")) asked.cpus.insert(cpu.get<std::uint64_t>());
     asked.nice = nice_of(member("nice"));
+    asked.balanced = member("balance") == true;
     asked.command = words_of(read.at("command"));
     asked.tuned_command = words_of(read.at("tuned_command"));
     return asked;

@@ -23,6 +23,7 @@ struct profile {
     std::vector<std::pair<std::string, std::string>> environment;  // in the order of the file
     cpu_numbers cpus;                                              // empty: those that are allowed already
     std::int64_t nice = 0;                                         // a step, as of nice(1)
+    bool balanced = false;                                         // by tauto balance, while it runs
     std::vector<std::string> command;                              // with the words that were found
     std::vector<std::string> tuned_command;                        // as it was given to the tuner
 };

@@ -116,7 +116,9 @@ void refuse_distrusted(const tauto::command::profile& asked, const std::string& 
 struct run_words {
     bool trusted = false;
     bool quiet = false;
-    bool fits = false;  // without a profile
+    bool fits = false;      // as the laboratory finds fitting
+    bool balances = false;  // whether or not a profile says so
+    bool has_profile = true;
     std::string profile;
     words command;
 };
@@ -130,6 +132,8 @@ void take_options(words& given, run_words& asked) {
             asked.quiet = true;
         else if (word == "--fit")
             asked.fits = true;
+        else if (word == "--balance")
+            asked.balances = true;
         else
             return;
         given.erase(given.begin());
@@ -141,8 +145,9 @@ std::optional<run_words> run_words_of(words given) {
     run_words asked;
     take_options(given, asked);
     const bool parted = !given.empty() && given[0] == "--";
-    if (given.empty() || (given[0].starts_with('-') && !(parted && asked.fits))) return std::nullopt;
-    if (!asked.fits) {
+    asked.has_profile = !asked.fits && !(asked.balances && parted);
+    if (given.empty() || (given[0].starts_with('-') && (asked.has_profile || !parted))) return std::nullopt;
+    if (asked.has_profile) {
         asked.profile = given[0];
         given.erase(given.begin());
         take_options(given, asked);
@@ -151,7 +156,7 @@ std::optional<run_words> run_words_of(words given) {
                               " and --fit say what is set. Write one: tauto run --fit -- ./solver case.in");
     }
     if (!given.empty() && given[0] == "--") given.erase(given.begin());
-    if (asked.fits && (asked.trusted || given.empty())) return std::nullopt;
+    if (!asked.has_profile && (asked.trusted || given.empty())) return std::nullopt;
     asked.command = std::move(given);
     return asked;
 }
@@ -161,28 +166,6 @@ int not_started(const std::string& program, int number) {
     say("error: " + program + " cannot be started: " + strerror(number) +
         ". Write the command as the shell would find it");
     return exit_not_found;
-}
-
-// Returns only if the command could not be started.
-int run_profile(const run_words& asked) {
-    if (asked.command.empty())
-        throw input_error("no command stands behind the profile " + asked.profile +
-                          ". Write it like tauto run profile.json -- ./solver case.in");
-    const tauto::command::profile settings = tauto::command::read_profile(asked.profile);
-    const words made = tauto::command::command_of(settings, asked.command, asked.profile);
-    if (!asked.trusted) refuse_distrusted(settings, asked.profile);
-    if (made.empty()) return not_started("", ENOENT);
-    int number = 0;
-    const std::string file = tauto::command::found_program(made[0], number);  // with the caller's PATH
-    if (file.empty()) return not_started(made[0], number);
-    words warnings = tauto::command::apply(settings);
-    std::ranges::move(tauto::command::looked_at_here(settings), std::back_inserter(warnings));
-    if (!asked.quiet) {
-        for (const std::string& warning : warnings) say("warning: " + warning);
-        say(tauto::command::given(settings));
-        if (made != asked.command) say("runs: " + tauto::command::joined(made));
-    }
-    return not_started(made[0], become_file(file, made));
 }
 
 // The folder of this executable: as the kernel says it; without /proc, as it was started. Empty where neither
@@ -201,7 +184,7 @@ std::string own_folder(const std::string& started_as) {
     return slash == path.npos ? "" : path.substr(0, slash);
 }
 
-// Becomes the laboratory with these words. Returns only if no Python could be started.
+// Becomes the laboratory with these words. Returns the exit code where no Python could be started.
 int become_laboratory(const std::string& started_as, const words& given) {
     rlimit stack{};
     if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < least_stack_bytes) {
@@ -226,6 +209,44 @@ int become_laboratory(const std::string& started_as, const words& given) {
     return exit_bad_input;
 }
 
+// Becomes the command, or the balancer that starts it. Returns only if that could not be started.
+int become_command(const std::string& started_as, const words& made, const std::string& file, bool balanced) {
+    if (!balanced) return not_started(made[0], become_file(file, made));
+    words balancing{"balance", "--", file};
+    balancing.insert(balancing.end(), made.begin() + 1, made.end());
+    return become_laboratory(started_as, balancing);
+}
+
+// Returns only if the command could not be started.
+int run_profile(const std::string& started_as, const run_words& asked) {
+    if (asked.command.empty())
+        throw input_error("no command stands behind the profile " + asked.profile +
+                          ". Write it like tauto run profile.json -- ./solver case.in");
+    const tauto::command::profile settings = tauto::command::read_profile(asked.profile);
+    const words made = tauto::command::command_of(settings, asked.command, asked.profile);
+    if (!asked.trusted) refuse_distrusted(settings, asked.profile);
+    if (made.empty()) return not_started("", ENOENT);
+    int number = 0;
+    const std::string file = tauto::command::found_program(made[0], number);  // with the caller's PATH
+    if (file.empty()) return not_started(made[0], number);
+    words warnings = tauto::command::apply(settings);
+    std::ranges::move(tauto::command::looked_at_here(settings), std::back_inserter(warnings));
+    if (!asked.quiet) {
+        for (const std::string& warning : warnings) say("warning: " + warning);
+        say(tauto::command::given(settings));
+        if (made != asked.command) say("runs: " + tauto::command::joined(made));
+    }
+    return become_command(started_as, made, file, asked.balances || settings.balanced);
+}
+
+// Returns only if the command could not be started.
+int run_balanced(const std::string& started_as, const run_words& asked) {
+    int number = 0;
+    const std::string file = tauto::command::found_program(asked.command[0], number);
+    if (file.empty()) return not_started(asked.command[0], number);
+    return become_command(started_as, asked.command, file, true);
+}
+
 // Runs the command with what the laboratory finds fitting, which also says so. Returns only if the command
 // could not be started.
 int run_fitted(const std::string& started_as, const run_words& asked) {
@@ -242,7 +263,7 @@ int run_fitted(const std::string& started_as, const run_words& asked) {
     const auto fitting = tauto::command::parse_profile(answer.output, "what the laboratory wrote");
     for (const std::string& warning : tauto::command::apply(fitting))
         if (!asked.quiet) say("warning: " + warning);
-    return not_started(asked.command[0], become_file(file, asked.command));
+    return become_command(started_as, asked.command, file, asked.balances);
 }
 
 }  // namespace
@@ -253,7 +274,9 @@ int main(int count, char** values) {
         const std::string started_as = count > 0 ? values[0] : "";
         if (!given.empty() && given[0] == "run")
             if (const auto asked = run_words_of({given.begin() + 1, given.end()}))
-                return asked->fits ? run_fitted(started_as, *asked) : run_profile(*asked);
+                return asked->fits          ? run_fitted(started_as, *asked)
+                       : asked->has_profile ? run_profile(started_as, *asked)
+                                            : run_balanced(started_as, *asked);
         if (given.empty()) {
             write_all(STDERR_FILENO, tauto::command::main_help());
             return exit_bad_input;

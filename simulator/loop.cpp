@@ -119,7 +119,8 @@ loop_run::loop_run(const machine& on, const loop_request& asked)
       progress_(members_.size()),
       events_(members_.size()),
       accounts_(members_.size(), rest_milliwatts(on, members_), asked.timeline),
-      in_turns_(std::any_of(members_.begin(), members_.end(),
+      in_turns_(on.ticks.period > 0 ||
+                std::any_of(members_.begin(), members_.end(),
                             [](const loop_member& one) { return one.kind->stolen_turn > 0; })) {}
 
 loop_result loop_run::run() {

@@ -11,7 +11,7 @@ nanoseconds loop_member::window() const {
 
 nanoseconds loop_member::finish(nanoseconds at, nanoseconds work) const {
     const nanoseconds turn = kind->stolen_turn;
-    if (turn == 0) return at + work;
+    if (turn == 0) return ticks->finish(number, at, work);
     const nanoseconds own = window();
     const nanoseconds stolen = turn - own;
     const nanoseconds place = at % turn;
@@ -24,7 +24,7 @@ nanoseconds loop_member::finish(nanoseconds at, nanoseconds work) const {
 
 nanoseconds loop_member::served(nanoseconds from, nanoseconds to) const {
     const nanoseconds turn = kind->stolen_turn;
-    if (turn == 0) return to - from;
+    if (turn == 0) return ticks->served(number, from, to);
     const nanoseconds own = window();
     const auto until = [&](nanoseconds at) {
         return at / turn * own + std::max<nanoseconds>(0, at % turn - (turn - own));
@@ -48,7 +48,7 @@ std::vector<loop_member> place_members(const machine& on, const std::string& pla
     for (const hardware_thread& where : chosen) {
         const core_kind& kind = on.kinds[where.kind];
         const double hertz = kind.turbo(awake[where.kind]) * kind.spread(where.core_of_kind);
-        members.push_back({where, &kind, sharers[where.core], hertz});
+        members.push_back({where, &kind, sharers[where.core], hertz, &on.ticks, cpu_number(on, where)});
     }
     return members;
 }

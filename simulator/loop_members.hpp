@@ -18,9 +18,12 @@ struct loop_member {
     const core_kind* kind = nullptr;
     int sharers = 0;  // members on its core
     double hertz = 0;
+    const noise* ticks = nullptr;
+    int number = 0;  // of its hardware thread
 
-    // An emulated slow core runs at full speed in windows; a thief has the rest of each turn. Returns the
-    // time at which `work` nanoseconds of the member's own time are done if it begins at `at`.
+    // An emulated slow core runs at full speed in windows; a thief has the rest of each turn. On others the
+    // system takes its ticks. Returns the time at which `work` nanoseconds of the member's own time are done
+    // if it begins at `at`.
     [[nodiscard]] nanoseconds finish(nanoseconds at, nanoseconds work) const;
     // The member's own time from one moment to a later one.
     [[nodiscard]] nanoseconds served(nanoseconds from, nanoseconds to) const;

@@ -100,6 +100,21 @@ void read_system(const fields& in, machine& read) {
     in.need("mutex_handover", read.mutex_handover);
 }
 
+void read_noise(const fields& in, noise& read) {
+    double rate = 0;
+    std::vector<double> seconds;
+    in.need("ticks_per_second", rate);
+    in.need("tick_seconds", seconds);
+    in.need("tick_shares", read.shares);
+    if (rate <= 0 || seconds.empty()) return;
+    read.period = to_nanoseconds(1 / rate);
+    for (const double each : seconds) read.lengths.push_back(to_nanoseconds(each));
+    if (*std::max_element(read.lengths.begin(), read.lengths.end()) >= read.period)
+        throw input_error(
+            "a tick of the longest of tick_seconds outlasts the time to the next one; give "
+            "shorter ones, or fewer ticks_per_second");
+}
+
 void read_power(const fields& in, machine& read) {
     in.need_watts("uncore_active_watts", read.uncore_active_milliwatts);
     in.need_watts("uncore_idle_watts", read.uncore_idle_milliwatts);
@@ -189,6 +204,7 @@ machine read_machine(const json& source) {
     read_costs(in.table("costs"), read);
     read_governor(in.table("governor"), read.frequency);
     read_system(in.table("system"), read);
+    read_noise(in.table("noise"), read.ticks);
     read_power(in.table("power"), read);
     read_mpi(in.table("mpi"), read);
     return read;

@@ -12,6 +12,7 @@
 
 #include "event_queue.hpp"
 #include "fields.hpp"
+#include "noise.hpp"
 
 namespace tauto::sim {
 
@@ -139,6 +140,8 @@ struct machine {
     nanoseconds quantum = 0;
     bool locked_waits_for_stores = false;
     bool mutex_handover = false;
+
+    noise ticks;
 
     std::int64_t uncore_active_milliwatts = 0;
     std::int64_t uncore_idle_milliwatts = 0;

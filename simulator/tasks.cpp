@@ -70,6 +70,8 @@ class tasks_run {
     };
 
     [[nodiscard]] const core_kind& kind(const thread& one) const { return machine_.kinds[one.where.kind]; }
+    // Of its hardware thread, whose ticks have lengths of their own.
+    [[nodiscard]] int number(actor_id id) const { return cpu_number(machine_, threads_[id].where); }
     [[nodiscard]] bool qt() const { return asked_.runtime == "qt"; }
     void set_activity(actor_id id, activity what, nanoseconds at);
     void draw(actor_id id, activity what, nanoseconds at);
@@ -181,7 +183,7 @@ void tasks_run::set_pace(actor_id id, nanoseconds at) {
     thread& one = threads_[id];
     const int core = one.where.core;
     if (one.inside && one.pace > 0) {
-        const double elapsed = static_cast<double>(at - one.since);
+        const auto elapsed = static_cast<double>(machine_.ticks.served(number(id), one.since, at));
         one.left = std::max(0.0, one.left - one.pace * elapsed * 1e-9);
         clock_time_ += one.hertz * elapsed;
     }
@@ -194,7 +196,9 @@ void tasks_run::set_pace(actor_id id, nanoseconds at) {
     const double beside = inside_[core] > 1 ? kind(one).smt_yield / inside_[core] : 1;
     // Tasks are long compared with the turns of an emulated slow core, so its mean share is used.
     one.pace = one.hertz * against_first * beside * (1 - kind(one).stolen_share);
-    if (one.inside) events_.schedule(id, at + static_cast<nanoseconds>(one.left / one.pace * 1e9 + 0.5));
+    if (!one.inside) return;
+    const auto work = static_cast<nanoseconds>(one.left / one.pace * 1e9 + 0.5);
+    events_.schedule(id, machine_.ticks.finish(number(id), at, work));
 }
 
 void tasks_run::pace_core(int core, nanoseconds at) {

@@ -5,7 +5,7 @@
 #   tools/packages.sh --remove                   what earlier calls have installed
 #
 # It looks first and acts afterwards: either everything that is missing can be installed and is, or nothing
-# is touched and the exact command is printed. Exit codes: 0 all there, 1 the installer failed,
+# is touched and the exact command is printed. TAUTO_ONLY_PACKAGES leaves out all packages but those that it names. Exit codes: 0 all there, 1 the installer failed,
 # 2 packages are missing and this user or this system cannot install them.
 set -u
 
@@ -13,7 +13,8 @@ here=$(dirname -- "$0")
 . "$here/quietly.sh"
 list=${TAUTO_PACKAGES:-$here/../packages.txt}
 installed=${TAUTO_INSTALLED:-$here/../build/installed-packages}
-optional_marks='loop peer program browser'
+optional_marks='loop peer program recipe browser'
+only=${TAUTO_ONLY_PACKAGES-*}
 dry_run=no
 if [ "${1:-}" = --dry-run ]; then
     dry_run=yes
@@ -26,10 +27,10 @@ fail() {
     exit 2
 }
 
-[ -n "$wanted_marks" ] || fail 'which packages? usage: tools/packages.sh [--dry-run] build|loop|peer|test|program|platform|docs|browser …'
+[ -n "$wanted_marks" ] || fail 'which packages? usage: tools/packages.sh [--dry-run] build|loop|peer|test|program|recipe|platform|docs|browser …'
 [ -r "$list" ] || fail "there is no package list at $list"
 for mark in ${wanted_marks#--remove}; do
-    grep -q "^$mark[[:space:]]" "$list" || fail "no package has the mark '$mark'; marks are build, loop, peer, test, program, platform, docs, browser"
+    grep -q "^$mark[[:space:]]" "$list" || fail "no package has the mark '$mark'; marks are build, loop, peer, test, program, recipe, platform, docs, browser"
 done
 
 has_word() { # has_word WORD WORDS...
@@ -96,6 +97,8 @@ missing_lines() {
         case $mark in '' | '#'*) continue ;; esac
         # shellcheck disable=SC2086
         has_word "$mark" $wanted_marks || continue
+        # shellcheck disable=SC2086
+        [ "$only" = '*' ] || has_word "${package%%|*}" $only || continue
         installed_as_package "$package" || found_by_probe "$probe" || echo "$mark $package $purpose"
     done <"$list"
 }

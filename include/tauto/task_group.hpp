@@ -261,11 +261,19 @@ class task_group {
         region->help_until(rank, [this] { return left_.load(std::memory_order_acquire) == 0; });
     }
 
-  private:
+  protected:
+    // Its tasks go to the members of the region that runs the calling thread's task, or run at once.
     explicit task_group(bool shared) : shared_(shared) {
         if (shared) level_ = detail::running_tasks.region->deque(detail::running_tasks.rank).level();
     }
 
+    // No task begins any more. What the first that failed has thrown is kept.
+    void leave_out_the_rest() noexcept { failed_.store(true, std::memory_order_relaxed); }
+    [[nodiscard]] bool leaves_out() const noexcept { return failed_.load(std::memory_order_relaxed); }
+    // When no task is left.
+    [[nodiscard]] const std::exception_ptr& failure() const noexcept { return failure_; }
+
+  private:
     template <class Body>
     void run_to_end(Body& body) {
         try {

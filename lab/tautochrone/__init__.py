@@ -2,7 +2,8 @@
 
 The lab starts processes and reads their rows; it never links the runtime. The command is ``tauto``
 (:mod:`tautochrone.cli.main`), and every study, comparison and report is also callable from Python:
-``from tautochrone import compare``.
+``from tautochrone import compare``. Apart from it, :mod:`tautochrone.parallel` has the runtime's calls for
+NumPy arrays.
 """
 
 from __future__ import annotations

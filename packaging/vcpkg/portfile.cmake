@@ -3,7 +3,7 @@ get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)
 
 vcpkg_cmake_configure(
     SOURCE_PATH "${SOURCE_PATH}"
-    OPTIONS -DTAUTO_BUILD_TOOLS=OFF -DTAUTO_BUILD_RUNNERS=OFF
+    OPTIONS -DTAUTO_BUILD_TOOLS=OFF -DTAUTO_BUILD_RUNNERS=OFF -DTAUTO_BUILD_C=OFF
 )
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/tautochrone)

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CPP_FOLDERS = (
     "include",
     "runtime",
+    "bindings",
     "kernels",
     "runners",
     "probe",
@@ -25,7 +26,11 @@ CPP_FOLDERS = (
     "benchmarks",
     "verify",
 )
-CPP_FILES = sorted(str(path) for folder in CPP_FOLDERS for path in (ROOT / folder).rglob("*.[ch]pp"))
+C_FILES = [ROOT / "include/tauto.h", *(ROOT / "tests/consumers/c").glob("*.c")]
+CPP_FILES = sorted(
+    str(path)
+    for path in (*C_FILES, *(one for name in CPP_FOLDERS for one in (ROOT / name).rglob("*.[ch]pp")))
+)
 TOOLS = {
     "clang-format": ["clang-format", "--dry-run", "-Werror", *CPP_FILES],
     "ruff format": [sys.executable, "-m", "ruff", "format", "--check", "."],

@@ -1,5 +1,6 @@
 """What a program does that has tautochrone as a dependency: ask for the machine, find the runners."""
 
+import ctypes
 import json
 import os
 import subprocess
@@ -20,6 +21,12 @@ package = Path(tautochrone.__file__).parent
 for name in ("tauto-probe", "tauto-emulate", "tauto-balance", "tauto-simulate", "tauto-timer"):
     assert runners.find(name).parent == package / "bin", runners.find(name)
 assert runners.find("tauto") == tauto, runners.find("tauto")
+
+# The library for C, and the words where there is no NumPy.
+assert ctypes.CDLL(str(package / "bin" / "libtauto.so.1")).tauto_version() > 0
+asked = [sys.executable, "-c", "import tautochrone.parallel"]
+without_numpy = subprocess.run(asked, capture_output=True, text=True, check=False).stderr
+assert "tautochrone.parallel needs NumPy: pip install numpy" in without_numpy, without_numpy
 print(f"{machine['name']}: {machine['usable_members']} members, runners in the package")
 
 # Those of the studies are compiled where they are wanted.

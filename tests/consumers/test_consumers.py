@@ -1,4 +1,4 @@
-"""The two ways to use tautochrone from outside its tree, each as a user would."""
+"""The ways to use tautochrone from outside its tree, each as a user would."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return work / "moved"
 
 
-def build_consumer(prefix: Path, work: Path, *options: str) -> str:
-    shutil.copytree(HERE / "cpp", work / "source")
+def build(language: str, prefix: Path, work: Path, *options: str) -> None:
+    shutil.copytree(HERE / language, work / "source")
     run(
         "cmake",
         "-S",
@@ -54,6 +54,10 @@ def build_consumer(prefix: Path, work: Path, *options: str) -> str:
         cwd=work,
     )
     run("cmake", "--build", work / "build", cwd=work)
+
+
+def build_consumer(prefix: Path, work: Path, *options: str) -> str:
+    build("cpp", prefix, work, *options)
     return run(work / "build" / "consumer", cwd=work) + run(work / "build" / "comparing", cwd=work)
 
 
@@ -70,6 +74,12 @@ def test_cpp_consumer_with_its_own_strict_warnings_builds_too(prefix: Path, tmp_
     flags = "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wold-style-cast"
     # As plain includes: system includes would hide every warning.
     build_consumer(prefix, tmp_path, f"{flags} -Werror", "-DCMAKE_NO_SYSTEM_FROM_IMPORTED=ON")
+
+
+def test_c_consumer_finds_builds_and_runs_against_the_installed_library(prefix: Path, tmp_path: Path) -> None:
+    build("c", prefix, tmp_path)
+    said = run(tmp_path / "build" / "consumer", cwd=tmp_path)
+    assert re.search(r"100000 roots on [1-9].*tauto_exact_sum of -1 elements", said)
 
 
 def test_installed_package_refuses_another_minor_version(prefix: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The recipes of packaging/: their versions, options and files; the library and the .deb are built."""
+"""The recipes of packaging/: their versions, options and files; the libraries and the .deb are built."""
 
 from __future__ import annotations
 
@@ -100,6 +100,12 @@ def test_pkg_config_builds_a_program_against_an_installation_that_was_moved(
     run("c++", "-std=c++20", HERE / "cpp" / "main.cpp", "-o", program, *flags, cwd=tmp_path)
     assert "roots on" in run(program, cwd=tmp_path)
 
+    flags = run("pkg-config", "--cflags", "--libs", "tauto", cwd=tmp_path, environment=environment).split()
+    (library,) = prefix.rglob("libtauto.so.1")
+    strict = ("-std=c11", "-Wall", "-Wextra", "-pedantic", "-Werror", f"-Wl,-rpath,{library.parent}")
+    run("cc", *strict, HERE / "c" / "main.c", "-o", program, *flags, "-lm", cwd=tmp_path)
+    assert "roots on" in run(program, cwd=tmp_path)
+
 
 def test_the_checksums_name_no_place() -> None:
     text = (ROOT / "packaging" / "hashes.txt").read_text()
@@ -134,5 +140,7 @@ def test_the_deb_holds_headers_library_and_its_needs(built: Path, tmp_path: Path
     assert "./usr/include/tauto/tauto.hpp" in names
     assert any(name.endswith("/libtautochrone.a") for name in names)
     assert any(name.endswith("/pkgconfig/tautochrone.pc") for name in names)
+    assert {"./usr/include/tauto.h", "./usr/include/tauto.f90"} <= set(names)
+    assert any(name.endswith("/libtauto.so.1") for name in names)
     assert "./usr/share/doc/tautochrone/copyright" in names
     assert all(name.startswith("./usr") or name in (".", "./") for name in names)

@@ -46,6 +46,10 @@ inline json kind_json(const std::string& name, int cores, double hertz, double c
             {"stolen_share", 0}};
 }
 
+inline json without_ticks() {
+    return {{"ticks_per_second", 0}, {"tick_seconds", json::array()}, {"tick_shares", json::array()}};
+}
+
 inline json machine_json() {
     return {{"name", "two kinds"},
             {"packages", 1},
@@ -92,6 +96,7 @@ inline json machine_json() {
               {"quantum_seconds", 0.02},
               {"locked_waits_for_stores", true},
               {"mutex_handover", false}}},
+            {"noise", without_ticks()},
             {"power", {{"uncore_active_watts", 10}, {"uncore_idle_watts", 2}, {"platform_watts", 20}}},
             {"mpi",
              {{"message_latency_seconds", 5e-7},

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 import textwrap
 import tomllib
@@ -20,8 +21,10 @@ from processes import run_to_end, slowing_cpus
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
-LIBRARY = ROOT / "build" / "cpp" / "default" / "runtime" / "libtautochrone.a"
-LANGUAGES = {"cpp", "sh", "python", "json", "toml", "cmake", "yaml", "text"}
+BUILD = ROOT / "build" / "cpp" / "default"
+LIBRARY = BUILD / "runtime" / "libtautochrone.a"
+C_LIBRARY = BUILD / "bin" / "libtauto.so.1"
+LANGUAGES = {"c", "cpp", "fortran", "sh", "python", "json", "toml", "cmake", "yaml", "text"}
 TIME_LIMIT_SECONDS = 120
 COMPILER = os.environ.get("CXX", "g++")
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
@@ -102,15 +105,20 @@ def run(command: list[str | Path], cwd: Path, environment: dict[str, str] | None
 
 
 @pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The runtime library: of `make build` where it is, else built here."""
-    if LIBRARY.exists():
-        return LIBRARY
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The libraries for C++ and for C: of `make build` where they are, else built here."""
+    if LIBRARY.exists() and C_LIBRARY.exists():
+        return LIBRARY, C_LIBRARY
     folder = tmp_path_factory.mktemp("library")
     without = ["-DTAUTO_BUILD_RUNNERS=OFF", "-DTAUTO_BUILD_TOOLS=OFF"]
     run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *without], folder)
     run(["cmake", "--build", folder], folder)
-    return next(folder.rglob("libtautochrone.a"))
+    return next(folder.rglob("libtautochrone.a")), next(folder.rglob("libtauto.so.1"))
+
+
+@pytest.fixture(scope="session")
+def library(libraries: tuple[Path, Path]) -> Path:
+    return libraries[0]
 
 
 @pytest.fixture(scope="session")
@@ -188,6 +196,29 @@ def test_cpp_block_compiles_and_runs(
     run([COMPILER, f"-I{header}", *FLAGS, source, *libraries, "-o", program], folder)
     if not block.parse_only:
         run([program], folder, environment)
+
+
+# How a block of each language becomes a program; it has a main.
+BUILDS: dict[str, list[str | Path]] = {
+    "c": ["cc", "-std=c11", "-Wall", "-Wextra", "-pedantic", "-Werror", f"-I{ROOT / 'include'}"],
+    "fortran": ["gfortran", ROOT / "bindings/fortran/tauto.f90"],
+}
+ENDINGS = {"c": ".c", "fortran": ".f90"}
+
+
+@pytest.mark.parametrize("block", in_language(*BUILDS))
+def test_block_for_the_library_for_c_compiles_and_runs(
+    block: Block, libraries: tuple[Path, Path], scratch: dict[Path, Path]
+) -> None:
+    command = BUILDS[block.language]
+    if shutil.which(str(command[0])) is None:
+        pytest.skip(f"there is no {command[0]} here")
+    folder = scratch[block.page]
+    source = folder / f"block_{block.line}{ENDINGS[block.language]}"
+    source.write_text(block.code)
+    library = libraries[1]
+    run([*command, source, library, f"-Wl,-rpath,{library.parent}", "-o", source.with_suffix("")], folder)
+    run([source.with_suffix("")], folder)
 
 
 @pytest.mark.parametrize("block", in_language("python"))
@@ -352,11 +383,12 @@ def test_runtime_page_names_the_environment_variables_that_the_runtime_reads() -
     assert read == named
 
 
-@pytest.mark.parametrize("page", ["runtime.md", "collectives.md", "compare-cpp.md"])
+@pytest.mark.parametrize("page", ["runtime.md", "bindings.md", "collectives.md", "compare-cpp.md"])
 def test_every_promise_has_a_number_and_a_test(page: str) -> None:
     section = (ROOT / "docs" / page).read_text().split("## What it promises")[1].split("```")[0]
     promises = [int(number) for number in re.findall(r"^(\d+)\. ", section, re.MULTILINE)]
     assert promises == list(range(1, len(promises) + 1))
-    tests = "".join(path.read_text() for path in sorted((ROOT / "tests/cpp").glob("*.cpp")))
+    files = (*(ROOT / "tests/cpp").glob("*.cpp"), *(ROOT / "tests/python").glob("*.py"))
+    tests = "".join(path.read_text() for path in sorted(files))
     tested = {int(number) for number in re.findall(rf"{re.escape(page)}, promise (\d+)\"", tests)}
     assert tested == set(promises)

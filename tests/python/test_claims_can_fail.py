@@ -27,7 +27,9 @@ from claim_worlds import (
     published_time,
     same,
 )
+from runner_processes import needs_runners
 from study_fakes import machine
+from tautochrone.errors import TautoError
 from tautochrone.simulator import engine
 from tautochrone.simulator.machines import Machine
 from tautochrone.studies import claims
@@ -35,6 +37,7 @@ from tautochrone.studies.claims_command import IDS, judge
 from tautochrone.studies.collective import claims as collective
 from tautochrone.studies.loop.study import Loop
 from tautochrone.studies.mapreduce.study import MapReduce
+from tautochrone.studies.nbody import ran
 from tautochrone.studies.nbody.study import Nbody
 
 SHORT, MIDDLE, LONG = 400_000, 1_000_000, 3_000_000
@@ -262,6 +265,39 @@ MEASURED: Mapping[str, Callable[[Path, bool, pytest.MonkeyPatch], Any]] = {
     "N2": lambda folder, holds, _: same_bits(folder, holds),
     "N3": lambda folder, holds, _: same_bits(folder, holds),
 }
+
+
+@pytest.mark.parametrize(
+    ("other", "holds"),
+    [
+        ({}, {"N2": True, "N3": True}),
+        ({("openmp", "region-i"): "f"}, {"N2": False, "N3": False}),
+        ({("mpich", "j"): "f"}, {"N2": True, "N3": False}),
+        ({("openmpi", "i"): "f"}, {"N2": True, "N3": False}),
+        ({("openmp", "loops-i"): None}, {"N2": None, "N3": True}),
+        ({(name, "i"): None for name in ("tautochrone", "openmpi", "mpich")}, {"N2": True, "N3": None}),
+    ],
+    ids=["alike", "one region", "sources", "targets", "no OpenMP", "one engine"],
+)
+def test_what_ran_here_is_held_against_the_bits_of_one_core(
+    other: dict[tuple[str, str], str | None], holds: dict[str, bool | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bits(engine: str, scheme: str) -> str | None:
+        return other.get((engine, scheme), "b" if scheme.endswith("j") else "a")
+
+    monkeypatch.setattr(ran, "state_bits", bits)
+    assert {id: verdict(id, Blocks(), monkeypatch) for id in holds} == holds
+
+
+@needs_runners
+@pytest.mark.timed
+def test_the_engines_that_are_here_end_with_the_right_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ran.state_bits("serial", "serial") == ran.state_bits("tautochrone", "i")
+    monkeypatch.setattr(ran, "_LIMIT_SECONDS", 1e-3)
+    with pytest.raises(TautoError, match="did not end with a result"):
+        ran.state_bits("serial", "serial")
+    monkeypatch.setattr("tautochrone.machine.runners.folders", list)
+    assert ran.state_bits("serial", "serial") is None
 
 
 @pytest.mark.parametrize("id", IDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ from processes import run_to_end, with_lab
 from tautochrone.cli.main import main
 from tautochrone.comparing import executor, measure
 from tautochrone.comparing.command import CompareCommand
+from tautochrone.machine import runners
 from tautochrone.results.store import Store
 
 pytestmark = [pytest.mark.timed, pytest.mark.usefixtures("in_an_empty_folder")]
@@ -179,6 +181,44 @@ def test_short_runs_are_repeated_inside_a_window(monkeypatch: pytest.MonkeyPatch
 def test_the_start_is_measured_beside(capsys: pytest.CaptureFixture[str]) -> None:
     (side,) = sides_of(["--rounds", 10, "--calibrate", "--", sys.executable, "-c", "pass"], capsys)
     assert 0 < side["start_seconds"] < side["figure"]
+
+
+def test_what_a_program_takes_by_itself_is_its_own_clocks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the calibration's runs each tells its time; so do the others, whose times are left out."""
+    told = tmp_path / "told"
+    words = [str(runners.find("tauto-bench-spin")), "2000000", "0", "7", str(told)]
+    (side,) = sides_of(["--rounds", 10, "--calibrate", "--", *words], capsys)
+    own = [int(end) - int(begun) for begun, end in map(str.split, told.read_text().splitlines())]
+    # The program opens and writes its file after its last look at the clock, or before its first.
+    calibrated = statistics.median(own[-51:-10]) / 1e9
+    assert calibrated < side["own_seconds"] < calibrated + 1e-3
+    assert side["own_seconds"] < side["figure"]
+
+
+@pytest.mark.parametrize("script", ["true; kill -9 $$", "exec sleep 0"])
+def test_a_program_that_ends_without_an_exit_tells_no_own_time(
+    script: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--rounds", 9, "--calibrate", "--ignore-failure", "--", "sh", "-c", script]
+    (side,) = sides_of(words, capsys)
+    assert side["own_seconds"] is None
+    assert side["start_seconds"] > 0
+
+
+def test_programs_that_it_starts_tell_no_time_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--rounds", 9, "--calibrate", "--", "sh", "-c", "sleep 0.02; (exit 0); true"]
+    (side,) = sides_of(words, capsys)
+    assert 0.02 < side["own_seconds"] < side["figure"]
+
+
+def test_the_table_of_one_program_shows_its_start_and_its_own_time(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = said(["--rounds", 9, "--calibrate", "--markdown", "--", "sleep", "0.01"], capsys)
+    assert "| of it start | by itself |" in out
+    assert "| interval" not in out
 
 
 @pytest.mark.parametrize("objective", ["cpu", "memory", "regex:it is ([0-9.]+)", "regex-max:it is ([0-9.]+)"])

@@ -198,6 +198,7 @@ def test_static_loops_of_gcc_ask_nobody(tmp_path: Path) -> None:
     assert [(one.name, one.how) for one in found.runtimes if one.name == "libgomp"] == [("libgomp", LINKED)]
     assert found.schedules.has_static_loops is True
     assert found.schedules.asks_environment is False
+    assert any(said.startswith("GCC has compiled equal shares") for said in found.balancing)
 
 
 def test_loops_with_schedule_runtime_ask_the_environment(tmp_path: Path) -> None:
@@ -216,6 +217,7 @@ def test_clang_passes_the_schedule_as_an_argument(tmp_path: Path, source: str, a
     assert found.has("libomp")
     assert not found.has("libgomp")
     assert found.schedules.asks_environment is asks
+    assert any("(LLVM's OpenMP)" in said for said in found.balancing) is not asks
 
 
 def test_a_file_of_debug_information_alone_is_read(tmp_path: Path) -> None:
@@ -257,6 +259,23 @@ def test_openmp_that_is_linked_statically_is_found_inside(tmp_path: Path) -> Non
     assert [(one.name, one.how) for one in found.runtimes] == [("libgomp", INSIDE)]
     assert found.schedules.has_static_loops is True
     assert any("LD_PRELOAD" in note for note in found.notes)
+    assert any("is linked statically, so nothing can be preloaded" in said for said in found.balancing)
+
+
+def test_what_keeps_threads_where_they_are_is_said_beforehand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = compiled("static_loop.c", tmp_path, "-fopenmp")
+    monkeypatch.setenv("OMP_PROC_BIND", "false")
+    unpinned = inspect([str(program)], here())
+    monkeypatch.setenv("OMP_PROC_BIND", "close")
+    pinned = inspect([str(program)], here())
+    assert set(pinned.balancing) - set(unpinned.balancing) == {
+        "OMP_PROC_BIND pins its threads, which then stay where they are, but for --even-pinned"
+    }
+    program.chmod(0o4755)
+    owned = inspect([str(program)], here())
+    assert any("with the rights of its owner, so nothing" in said for said in owned.balancing)
 
 
 @pytest.mark.parametrize(

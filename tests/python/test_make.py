@@ -76,12 +76,12 @@ class System:
     def calls(self) -> list[str]:
         return self.diary.read_text().splitlines()
 
-    def packages(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def packages(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         words = ["sh", ROOT / "tools/packages.sh", *arguments]
         own = {"PATH": str(self.bin), "TAUTO_PACKAGES": str(self.folder / "list")}
         own["TAUTO_LOG"] = str(self.folder / "logs" / "packages.log")
         own["TAUTO_INSTALLED"] = str(self.folder / "build" / "installed-packages")
-        return run_to_end(words, env=own, stdin=subprocess.DEVNULL)
+        return run_to_end(words, env=own | variables, stdin=subprocess.DEVNULL)
 
 
 @pytest.fixture
@@ -134,6 +134,14 @@ def test_root_installs_the_best_alternative_of_what_is_missing(system: System) -
         "apt-get update -q",
         "apt-get install -y -q --no-install-recommends -o APT::Status-Fd=1 compiler-new rival-old",
     ]
+
+
+@pytest.mark.parametrize(("only", "wanted"), [("topology", ["topology"]), ("", [])])
+def test_only_the_packages_that_are_named_are_installed(system: System, only: str, wanted: list[str]) -> None:
+    system.root()
+    system.archive("compiler-new", "topology", "rival")
+    assert system.packages("build", "peer", TAUTO_ONLY_PACKAGES=only).returncode == 0
+    assert [call.split()[-1] for call in system.calls() if " install " in call] == wanted
 
 
 def test_what_was_installed_and_nothing_else_is_removed_again(system: System) -> None:
@@ -247,13 +255,19 @@ def test_unknown_marks_are_refused(system: System, arguments: list[str]) -> None
     assert refusal(system, *arguments).startswith("tauto: error: ")
 
 
+MARKS = {
+    *("build", "loop", "peer", "test", "program", "recipe"),
+    *("platform", "arm64", "docs", "browser"),
+}
+
+
 def test_the_package_list_is_well_formed() -> None:
     seen: set[str] = set()
     for line in (ROOT / "packages.txt").read_text().splitlines():
         if not line.strip() or line.startswith("#"):
             continue
         mark, package, probe, purpose = line.split(maxsplit=3)
-        assert mark in {"build", "loop", "peer", "test", "program", "platform", "arm64", "docs", "browser"}
+        assert mark in MARKS
         assert re.fullmatch(r"(command|header|library|python):\S+", probe), line
         assert purpose
         assert package not in seen
@@ -485,6 +499,11 @@ def test_make_test_runs_the_stages_that_were_asked_for_and_refuses_others() -> N
 def test_make_bench_passes_only_on() -> None:
     assert '--only "B1,B4"' in make("-n", "bench", "ONLY=B1,B4")
     assert "--only" not in make("-n", "bench")
+
+
+def test_make_recipes_passes_only_on() -> None:
+    assert make("-n", "recipes", "ONLY=xz,zstd").count('--only "xz,zstd"') == 2
+    assert "packages.sh program recipe" in make("-n", "recipes")
 
 
 def test_make_study_installs_no_test_packages_and_peers_can_be_left_out() -> None:

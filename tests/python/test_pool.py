@@ -91,7 +91,8 @@ def read_nodes() -> None:
 
 
 def simulate_ranks() -> None:
-    list(running.run_all(cast(running.Ready, None), [running.Simulated("mpich", "i", 2, 64)]))
+    asked = [running.Simulated("mpich", "i", ranks, 64) for ranks in (2, 3)]
+    list(running.run_all(running.Ready("", Path(running.NBODY), machines.load("rk3588")), asked))
 
 
 def try_parameters() -> None:

@@ -53,6 +53,30 @@ def test_environment_cpus_and_priority_are_those_of_the_profile(tmp_path: Path) 
     assert done.returncode == 7
 
 
+def with_python() -> dict[str, str]:
+    """The laboratory, and the Python that has what it imports."""
+    return with_lab(PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+
+
+PARENT = 'tr "\\0" " " < /proc/$PPID/cmdline; exit 7'
+
+
+@pytest.mark.parametrize("of_the_profile", [True, False])
+def test_a_balanced_command_has_the_balancer_beside_it(tmp_path: Path, of_the_profile: bool) -> None:
+    path = profile(tmp_path, environment={"X": "1"}, balance=of_the_profile)
+    option = [] if of_the_profile else ["--balance"]
+    done = start(TAUTO, "run", *option, path, "--", "sh", "-c", f"printenv X; {PARENT}", env=with_python())
+    assert done.returncode == 7
+    assert done.stdout.startswith("1\ntauto-balance -- ")
+
+
+def test_a_command_is_balanced_without_a_profile_or_as_it_fits() -> None:
+    for option in ([], ["--fit"]):
+        done = start(TAUTO, "run", *option, "--balance", "--", "sh", "-c", PARENT, env=with_python())
+        assert done.returncode == 7
+        assert done.stdout.startswith("tauto-balance -- ")
+
+
 def test_what_the_kernel_gave_is_said_where_it_is_something_else(tmp_path: Path) -> None:
     path = profile(tmp_path, cpus=[min(os.sched_getaffinity(0)), 1000])
     done = run(path, "--", "grep", "Cpus_allowed_list", "/proc/self/status")
@@ -154,6 +178,8 @@ def test_a_file_that_is_no_profile(tmp_path: Path, text: bytes, said: str) -> No
         ("nice", 3.0),
         ("nice", True),
         ("nice", -(10**30)),
+        ("balance", "yes"),
+        ("balance", 1),
     ],
 )
 def test_a_field_of_a_profile_that_is_not_what_it_should_be_is_named(

@@ -348,8 +348,9 @@ def test_claims_have_a_row_each_and_those_that_do_not_hold_say_what_would_change
     assert all(one["fails_if"] for one in found)
     silent = [one["id"] for one in found if one["holds"] is False and not one["note"] + one["sensitivity"]]
     assert not silent
-    # A simulation cannot show what asks for a measurement.
-    assert {one["id"] for one in found if one["holds"] is None} == {"H12", "M6", "N2", "N3"}
+    # A simulation cannot show what asks for a measurement; N2 and N3 are run, with the engines that are here.
+    is_open = {one["id"] for one in found if one["holds"] is None}
+    assert {"H12", "M6"} <= is_open <= {"H12", "M6", "N2", "N3"}
     # What holds today must go on holding: a change of the model that loses one is seen here.
     holds = {one["id"] for one in found if one["holds"]}
     assert {"H1", "H3", "H5", "H10", "H11"} <= holds
@@ -409,9 +410,10 @@ def hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_simulation_that_takes_too_long_is_ended(hanging: Path) -> None:
+def test_a_simulation_that_takes_too_long_is_ended(hanging: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "ONE_RUN_LIMIT_SECONDS", 0.2)
     with pytest.raises(TautoError, match=r"did not end within 0\.2 s.*smaller machine"):
-        engine.simulate_many([(machines.load("rk3588"), [{"study": "loop"}])], limit_seconds=0.2)
+        engine.simulate(machines.load("rk3588"), [{"study": "loop"}])
     assert not (hanging / "pid").exists() or not is_running(int((hanging / "pid").read_text()))
 
 

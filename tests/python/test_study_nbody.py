@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from page_content import embedded, visible
 from study_fakes import machine
@@ -16,8 +17,9 @@ from study_nbody_fakes import laboratory, model_of, model_record, request
 from tautochrone.cli.report import report_again
 from tautochrone.errors import TautoError
 from tautochrone.results.context import NotMeasured
-from tautochrone.studies.nbody import animation, page
+from tautochrone.studies.nbody import animation, page, sentences
 from tautochrone.studies.nbody.configurations import end_time
+from tautochrone.studies.nbody.findings import Rectangle
 from tautochrone.studies.nbody.model import ALONE, Scheme, at, from_record, schemes_of
 from tautochrone.studies.nbody.runs import crossing_of_round
 from tautochrone.studies.nbody.study import Nbody, check_threads, parse_particles
@@ -174,12 +176,27 @@ def test_sixteen_ranks_are_simulated_with_the_measured_costs_of_one_core_and_two
         assert 0.5 < max(one.speed_up_by_scheme.values()) < 8.0
         assert 0.0 < one.exchange_share < 1.0
     assert any("simulated by SMPI" in one for one in analysis.verdict_sentences)
+    assert [(one.ranks, one.slices, one.same_bits) for one in analysis.rectangles] == [
+        (4, 2, True),
+        (9, 3, True),
+    ]
+    assert any("(grid), 4 and 9 ranks" in one for one in analysis.verdict_sentences)
     page = visible((tmp_path / "report.html").read_text(encoding="utf-8"))
     assert "What 16 ranks of MPI would do" in page
+    assert "Targets and sources shared at once, by few ranks" in page
     # Written again, the same without simulating.
     (tmp_path / "report.html").unlink()
     report_again(tmp_path)
     assert "What 16 ranks of MPI would do" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_rectangle_of_ranks_with_other_bits_than_its_slices_is_said() -> None:
+    right = Rectangle(ranks=4, slices=2, particles=256, speed_up=2.0, energy_error=1e-9, same_bits=True)
+    wrong = replace(right, ranks=9, slices=3, same_bits=False)
+    (said,) = sentences.of_rectangles([right, wrong])
+    assert "but 9 end with other bits than as many slices" in said
+    (said,) = sentences.of_rectangles([right])
+    assert "and end with the bits of as many slices" in said
 
 
 def test_without_an_mpi_there_is_nothing_to_simulate_and_the_report_says_so(tmp_path: Path) -> None:

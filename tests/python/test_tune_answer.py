@@ -359,6 +359,17 @@ def test_the_profile_holds_what_tauto_run_applies(tmp_path: Path) -> None:
     assert profile["command"] == ["./solver", "case.in"]
 
 
+def test_a_balanced_program_is_started_by_tauto_balance_everywhere(tmp_path: Path) -> None:
+    lines = pasted({"balance": "threads", "nice": "5"})
+    assert lines["Shell"].endswith("nice -n 5 tauto balance -- ./solver case.in")
+    assert 'CMD ["nice", "-n", "5", "tauto", "balance", "--", "./solver", "case.in"]' in lines["Dockerfile"]
+    assert lines["Slurm script"].endswith("nice -n 5 tauto balance -- ./solver case.in")
+    assert "tauto balance -- " in lines["systemd unit"].splitlines()[-1]
+    profile = json.loads(write_profile(tmp_path, context(), {"balance": "threads"}, "Use it.").read_text())
+    assert profile["balance"] is True
+    assert profile["command"] == ["./solver", "case.in"]
+
+
 def test_the_report_shows_words_charts_and_lines_to_paste(tmp_path: Path) -> None:
     found = answer()
     rows = rows_of(DEFAULT, {}, 1.0)

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from tautochrone.errors import TautoError
+from tautochrone.machine import runners
 from tautochrone.options import parse_cpus
 from tautochrone.tune.applying import applied, configuration, ranks_of
 from tautochrone.tune.knobs import explain, in_words, knobs
@@ -24,7 +25,7 @@ from tautochrone.tune.options import (
     parse_range,
 )
 from tautochrone.tune.services import Services
-from tautochrone.tune.space import DEFAULT, Space, build_space, check_names, invalid
+from tautochrone.tune.space import DEFAULT, Candidate, Space, build_space, check_names, invalid
 from tautochrone.tune.tuning import announce
 from tautochrone.tune.values import MAKERS, multiplicities, place_of, values_of, weights_of
 from tune_fakes import findings, machine
@@ -98,6 +99,21 @@ def test_weighted_places_need_static_loops_and_unequal_cores() -> None:
     found = space("libgomp", place=HYBRID)
     assert "weighted_places" in tried(found)
     assert (found.expert or "").startswith("weighted_places=")
+
+
+def test_balancing_is_one_candidate_where_cores_are_unequal() -> None:
+    assert left_out(space("libgomp"))["balance"] == "the cores here are equally fast"
+    found = space("libgomp", place=HYBRID)
+    assert because(found)["balance"] == "CPU 0-1 at full speed, CPU 2-3 measured at 0.4 of it"
+    assert [one.name for one in found.candidates if "balance" in one.settings] == ["balance=threads"]
+
+
+def test_a_balanced_candidate_is_started_by_the_balancer() -> None:
+    command = ("./solver", "case.in")
+    candidate = Candidate("balance=threads", {"balance": "threads"})
+    made = configuration(candidate, command, (), repeat=1)
+    assert made.command == [str(runners.find("tauto-balance")), "--", *command]
+    assert applied(command, (), candidate.settings).command == command
 
 
 def weights_beside(slow: float) -> dict[int, int]:
@@ -202,6 +218,16 @@ def test_numbers_of_threads_are_numbers_of_cpus_where_no_variable_sets_them(runt
     found = space(runtime, place=SMT, request={"values": {"threads": ("2", "5", "8")}})
     # A thread of each core first; all eight are the default.
     assert tried(found)["cpus"] == ("0,2", "0-2,4,6")
+
+
+def test_words_among_numbers_of_threads_are_for_the_command_alone() -> None:
+    values = {"threads": ("auto", "2", "1")}
+    request = {"values": values, "command": ("x264", "--threads", "{threads}")}
+    found = tried(space("libgomp", place=SMT, request=request))
+    assert found["threads"] == values["threads"]
+    assert found["OMP_NUM_THREADS"] == ("2", "1")
+    found = tried(space("jvm", place=SMT, request=request))
+    assert found["JAVA_TOOL_OPTIONS"] == tuple(f"-XX:ActiveProcessorCount={count}" for count in (2, 1))
 
 
 def test_a_pool_never_has_more_threads_than_the_cpus_that_it_may_use() -> None:

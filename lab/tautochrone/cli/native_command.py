@@ -44,11 +44,14 @@ class RunRequest:
     Go, Java) gets as many threads as the quota of a container, rounded up, or the CPUs that it may use,
     whichever is less. Variables that you have set stay as they are.
 
+    With --balance, or where the profile says so, tauto balance starts the command and stays beside it.
+
     \b
     Examples:
       tauto run tautochrone-results/tune-solver -- ./solver case.in
       tauto run profile.json -- ./solver case.in
       tauto run --fit -- ./solver case.in
+      tauto run --balance profile.json -- ./solver case.in
       tauto run --fit --dry-run -- python3 script.py
       tauto run --fit --print systemd -- ./solver case.in
     """  # noqa: D301
@@ -57,6 +60,7 @@ class RunRequest:
     command: Annotated[tuple[str, ...], Words("What to run.")] = ()
     trust: Annotated[bool, Option("Apply whatever the profile says: you made it, or have read it.")] = False
     fit: Annotated[bool, Option("No profile: as many threads as the quota and the CPUs allow.")] = False
+    balance: Annotated[bool, Option("Let its threads change CPUs to finish at once.")] = False
     dry_run: Annotated[bool, Option("With --fit: say what would be set, and run nothing.")] = False
     form: Annotated[
         Form | None,
@@ -72,6 +76,12 @@ class RunRequest:
                 f"{'--dry-run' if self.dry_run else '--print'} shows what --fit sets, and there is no --fit",
                 "Write it like tauto run --fit --dry-run -- ./solver case.in",
             )
+        balance = ["--balance"] if self.balance else []
+        if self.balance and not self.command:
+            raise TautoError(
+                "no command stands behind --balance",
+                "Write it like tauto run --balance -- ./solver case.in, or with a profile before --",
+            )
         if not self.profile:
             raise TautoError(
                 "no profile was given",
@@ -80,7 +90,7 @@ class RunRequest:
             )
         # A first word that begins like an option would be taken for one by the executable.
         name = f"./{self.profile}" if self.profile.startswith("-") else self.profile
-        become_run([*(["--trust"] if self.trust else []), *quiet, name, "--", *self.command])
+        become_run([*(["--trust"] if self.trust else []), *balance, *quiet, name, "--", *self.command])
 
     def _run_fitted(self, quiet: Sequence[str]) -> int:
         if self.trust:
@@ -93,7 +103,7 @@ class RunRequest:
                 "no command stands behind --fit", "Write it like tauto run --fit -- ./solver case.in"
             )
         if not self.dry_run and self.form is None:
-            become_run(["--fit", *quiet, "--", *command])
+            become_run(["--fit", *(["--balance"] if self.balance else []), *quiet, "--", *command])
         from tautochrone.fitting.fit import fit
         from tautochrone.fitting.forms import printed
         from tautochrone.machine.probe import read_machine

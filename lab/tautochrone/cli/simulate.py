@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from tautochrone.errors import TautoError
+from tautochrone.jobs import spread
 from tautochrone.options import Argument, Option
 from tautochrone.terminal import Terminal
 
@@ -72,10 +73,17 @@ class SimulateRequest:
         Option("Where rows and the report go. Default: tautochrone-results/simulated-STUDY.", "FOLDER"),
     ] = None
     json: Annotated[bool, Option("Print the rows as JSON lines and write nothing.")] = False
+    launcher: Annotated[tuple[str, ...], spread.LAUNCHER] = ()
+    nodes: Annotated[int, spread.NODES] = 1
+    dask: Annotated[str | None, spread.DASK] = None
+    kept: Annotated[Path | None, spread.KEPT] = None
 
     def run(self) -> int:
         self._check()
-        console = Terminal()
+        with spread.spread_over(self.launcher, self.nodes, self.dask, self.kept):
+            return self._run(Terminal())
+
+    def _run(self, console: Terminal) -> int:
         if self.against is not None:
             from tautochrone.studies.against_command import run_against_command
 

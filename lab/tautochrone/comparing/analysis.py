@@ -191,6 +191,7 @@ def _side(
         ratios=ratios,
         error=_failed(errors, len(by_name[name])),
         start_seconds=context.start_seconds.get(name),
+        own_seconds=context.own_seconds.get(name),
         runs=sum(int(row.detail.get("runs") or 1) for row in good),
     )
 

@@ -179,7 +179,9 @@ class CompareCommand:
         float | None,
         Option("The time limit of each run. Default: ten times the usual.", "SECONDS", flag="--time-limit"),
     ] = None
-    calibrate: Annotated[bool, Option("Measure also what starting each program costs.")] = False
+    calibrate: Annotated[
+        bool, Option("Measure also what starting each program costs, and what it takes by itself.")
+    ] = False
     fail_if_slower: Annotated[
         float | None,
         Option(

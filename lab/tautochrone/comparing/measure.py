@@ -246,7 +246,8 @@ def _try_out(
     context.commands_compared = tuple(entry.asked for entry in entries)
     context.objective = settings.objective
     context.precision = settings.precision
-    context.start_seconds = tried.start_seconds
+    context.start_seconds = {name: one.start for name, one in tried.calibrated.items()}
+    context.own_seconds = {name: one.own for name, one in tried.calibrated.items()}
     first, last = (look * round_seconds for look in (context.looks[0], context.looks[-1]))
     services.say(_forecast(len(entries), context, first, last, settings))
 

@@ -59,32 +59,27 @@ def rows(found: Compared) -> tuple[list[str], list[list[str]]]:
     objective = objective_of(found.objective)
     unit = "median" if found.objective != "time" else "time"
     shown = [name for name in _COLUMNS if any(side.others.get(name) is not None for side in found.sides)]
-    headings = ["command", unit, "ratio", "interval", *(FIGURES[name] for name in shown), "rounds"]
-    if found.rivals:
-        headings.append("it is")
+    ratios = bool(found.rivals)
     starts = any(side.start_seconds is not None for side in found.sides)
-    if starts:
-        headings.insert(2, "of it start")
+    own = any(side.own_seconds is not None for side in found.sides)
+    headings = [
+        *("command", unit, *["of it start"] * starts, *["by itself"] * own, *["ratio", "interval"] * ratios),
+        *(*(FIGURES[name] for name in shown), "rounds", *["it is"] * ratios),
+    ]
     lines = []
     for side in found.sides:
         ratio, interval = text.ratio_parts(side.ratio) if side.ratio is not None else ("1.00", "")
         line = [
             side.name,
             text.UNKNOWN if side.figure is None else objective.written(side.figure),
-            ratio,
-            interval,
+            *[text.seconds(side.start_seconds)] * starts,
+            *[text.seconds(side.own_seconds)] * own,
+            *[ratio, interval] * ratios,
             *(_COLUMNS[name](side.others.get(name)) for name in shown),
             str(len(side.points)),
+            *[_said(found, side)] * ratios,
         ]
-        if starts:
-            line.insert(2, text.seconds(side.start_seconds))
-        if found.rivals:
-            line.append(_said(found, side))
         lines.append(line)
-    if not found.rivals:
-        del headings[2:4]
-        for line in lines:
-            del line[2:4]
     return headings, lines
 
 

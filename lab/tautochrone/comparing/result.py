@@ -45,6 +45,7 @@ class CompareContext(StudyContext, kw_only=True):
     looks: tuple[int, ...] = ()
     precision: float = 0.01
     start_seconds: Mapping[str, float] = {}  # what starting each command costs, where it was asked for
+    own_seconds: Mapping[str, float | None] = {}  # what each takes by itself; None where it cannot be told
     remarks: tuple[str, ...] = ()  # of the runs before the first round
     ended: str = ""
     usual_seconds: Mapping[str, float] = {}  # of a run, by name, before the first round
@@ -55,7 +56,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 
     `figure` is what is compared, in the unit of the objective; `low` and `high` bound its median (95 %).
     `points` are its values in the order of the rounds, `others` the medians of `FIGURES`. The reference has
-    no ratios.
+    no ratios. `own_seconds`: from the begin of `main` to the exit, a median of runs before the first round.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     ratios: Mapping[str, Ratio] = {}
     error: str = ""
     start_seconds: float | None = None
+    own_seconds: float | None = None
     runs: int = 0
 
     @property

@@ -20,6 +20,7 @@ from tautochrone.measuring.identity import named_files, status_of
 from tautochrone.results.row import Failure
 
 if TYPE_CHECKING:
+    from tautochrone.comparing.calibration import Calibrated
     from tautochrone.comparing.measure import Tries
 
 FIRST_LIMIT_SECONDS = 600.0
@@ -36,7 +37,7 @@ class Tried:
     seconds: dict[str, float] = field(default_factory=dict)
     beside: dict[str, float] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
-    start_seconds: Mapping[str, float] = field(default_factory=dict)
+    calibrated: Mapping[str, Calibrated] = field(default_factory=dict)
 
 
 def try_out(
@@ -82,8 +83,8 @@ def try_out(
         if failed[one.config_id]
     ]
     remarks = [*changed, *unsteady, *_outputs(configurations, answers), *_work(configurations, answers)]
-    start = _starts(configurations, executor) if settings.calibrate else {}
-    return Tried(tried.seconds, tried.beside, tuple(remarks), start)
+    calibration = _calibrated(configurations, executor, tried.seconds) if settings.calibrate else {}
+    return Tried(tried.seconds, tried.beside, tuple(remarks), calibration)
 
 
 def _files(one: Configuration, settings: Settings) -> list[Path]:
@@ -155,7 +156,9 @@ def _work(configurations: Sequence[Configuration], answers: Mapping[str, Sequenc
     ]
 
 
-def _starts(configurations: Sequence[Configuration], executor: Tries) -> dict[str, float]:
-    from tautochrone.comparing.calibration import start_seconds
+def _calibrated(
+    configurations: Sequence[Configuration], executor: Tries, seconds: Mapping[str, float]
+) -> dict[str, Calibrated]:
+    from tautochrone.comparing.calibration import calibrated
 
-    return {one.name: start_seconds(one, executor) for one in configurations}
+    return {one.name: calibrated(one, executor, seconds[one.config_id]) for one in configurations}

@@ -75,6 +75,8 @@ def render(findings: Findings, console: Console) -> None:
         "loops ask for their schedule", f"{_WORDS[schedules.asks_environment]}: {schedules.evidence}"
     )
     grid.add_row("static OpenMP loops", _WORDS[schedules.has_static_loops])
+    for index, sentence in enumerate(findings.balancing):
+        grid.add_row("" if index else "tauto balance", sentence)
     if findings.most_threads is not None:
         grid.add_row("threads seen", str(findings.most_threads))
     if findings.peak_memory_bytes:

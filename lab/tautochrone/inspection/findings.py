@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from tautochrone.inspection.balancing import balancing
 from tautochrone.inspection.watching import Watched
 from tautochrone.machine.record import Machine
 from tautochrone.programs.commands import Behind, behind
@@ -51,6 +52,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that ``tauto inspect`` finds of a program (schema tautochrone.inspection/1).
 
     `loads_later`: a script or an interpreter that was not run; its files do not show what it will load.
+    `balancing`: what tauto balance can do with it.
     """
 
     schema: str = SCHEMA
@@ -71,6 +73,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     kinds: tuple[tuple[str, tuple[int, ...]], ...]
     usable_members: int
     quota_cpus: float | None
+    balancing: tuple[str, ...] = ()
     notes: tuple[str, ...]
 
     def has(self, *names: str) -> bool:
@@ -157,6 +160,7 @@ def inspect(command: Sequence[str], machine: Machine, watched: Watched | None = 
                 _add_inside(runtimes, elf)
         _add(runtimes, (elf.path for elf in loaded), LOADED)
         reached += loaded
+    called = {name for file in _of_its_own(reached) for name in file.openmp_names}
     return Findings(
         command=tuple(command),
         programs=tuple(str(path) for path in what.programs),
@@ -175,6 +179,13 @@ def inspect(command: Sequence[str], machine: Machine, watched: Watched | None = 
         kinds=tuple((kind.kind, kind.cpus) for kind in machine.kinds),
         usable_members=machine.usable_members,
         quota_cpus=machine.quota_cpus,
+        balancing=balancing(
+            programs,
+            environment,
+            one_kind=len(machine.kinds) < 2,
+            llvm_loops=_shared_by_llvm(called),
+            gcc_loops=called >= _GCC_STATIC,
+        ),
         notes=tuple(_notes(what, programs, watched)),
     )
 
@@ -212,13 +223,21 @@ def _one_mpi(runtimes: Mapping[str, RuntimeFound]) -> list[RuntimeFound]:
     return sorted(names.values(), key=lambda known: order[known.name])
 
 
-def _schedules(files: Sequence[Elf]) -> Schedules:
-    """Judged over the program and its own libraries; the OpenMP runtimes export all of these names."""
-    own = [
+def _of_its_own(files: Sequence[Elf]) -> list[Elf]:
+    """The program and its own libraries that call OpenMP; the OpenMP runtimes export all of these names."""
+    return [
         file
         for file in files
         if file.openmp_names and not any(known.library.search(file.path.name) for known in known_runtimes())
     ]
+
+
+def _shared_by_llvm(names: Set[str]) -> bool:
+    return any(name.startswith("__kmpc_for_static") for name in names)
+
+
+def _schedules(files: Sequence[Elf]) -> Schedules:
+    own = _of_its_own(files)
     names = frozenset(name for file in own for name in file.openmp_names)
     if not names:
         return Schedules(
@@ -226,7 +245,7 @@ def _schedules(files: Sequence[Elf]) -> Schedules:
         )
     asking = sorted(name for name in names if _ASKS.match(name))
     if asking:
-        static = names >= _GCC_STATIC or any(name.startswith("__kmpc_for_static") for name in names)
+        static = names >= _GCC_STATIC or _shared_by_llvm(names)
         return Schedules(asks_environment=True, has_static_loops=static, evidence=f"it calls {asking[0]}")
     dispatch = [
         file for file in own if any(name.startswith("__kmpc_dispatch_init") for name in file.openmp_names)
@@ -237,10 +256,10 @@ def _schedules(files: Sequence[Elf]) -> Schedules:
         words = {True: "passes the schedule `runtime`", False: "passes fixed schedules", None: "passes one"}
         return Schedules(
             asks_environment=asks,
-            has_static_loops=any(name.startswith("__kmpc_for_static") for name in names),
+            has_static_loops=_shared_by_llvm(names),
             evidence=f"{dispatch[0].path.name} calls __kmpc_dispatch_init and {words[asks]}",
         )
-    if any(name.startswith("__kmpc_for_static") for name in names):
+    if _shared_by_llvm(names):
         return Schedules(
             asks_environment=False, has_static_loops=True, evidence="it calls __kmpc_for_static_init"
         )

@@ -1,4 +1,4 @@
-"""Runs ``tauto-simulate`` once for many requests and reads its rows."""
+"""Runs ``tauto-simulate`` for many requests and reads its rows."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TypedDict
+from pathlib import Path
+from typing import IO, TypedDict
 
 import msgspec
 
 from tautochrone.children import end_with_parent
 from tautochrone.errors import TautoError
+from tautochrone.jobs import spread, work
 from tautochrone.machine import runners
-from tautochrone.measuring.progress import progress_for
 from tautochrone.simulator.machines import Machine
 
 ONE_RUN_LIMIT_SECONDS = 600.0
+_LOOK_SECONDS = 0.2  # whether others that do a part of the same have failed
+_SIMULATOR = "tauto-simulate"
 
 Request = Mapping[str, object]
 """One run as JSON. ``requests.py`` has a type for each study's; the simulator refuses unknown fields."""
@@ -118,46 +121,56 @@ def simulate(machine: Machine, requests: Sequence[Request]) -> list[Row]:
     return simulate_many([(machine, requests)])[0]
 
 
-def simulate_many(
-    batches: Iterable[tuple[Machine, Sequence[Request]]], limit_seconds: float = ONE_RUN_LIMIT_SECONDS
-) -> list[list[Row]]:
-    """The same for several machines, in one process, which ends with this one.
+def simulate_many(batches: Iterable[tuple[Machine, Sequence[Request]]]) -> list[list[Row]]:
+    """The same for several machines, spread over what jobs are spread over.
 
     Shows how far it is where that takes more than a second. TautoError too for a run that takes longer than
-    `limit_seconds`.
+    ``ONE_RUN_LIMIT_SECONDS``.
     """
-    lines: list[str] = []
+    asked: list[str] = []
     lengths: list[int] = []
     for machine, requests in batches:
-        lines.append(msgspec.json.encode({"machine": machine.described()}).decode())
-        lines.extend(json.dumps(request) for request in requests)
+        on = msgspec.json.encode(machine.described()).decode()
+        asked.extend(f'{{"machine":{on},"request":{json.dumps(request)}}}' for request in requests)
         lengths.append(len(requests))
-    rows = iter(_answers("\n".join(lines) + "\n", sum(lengths), limit_seconds))
+    answers = dict(spread.answers(work.SIMULATE, asked, "simulating"))
+    rows = (json.loads(answers[number]) for number in range(len(asked)))
     return [list(itertools.islice(rows, length)) for length in lengths]
 
 
-def _answers(requests: str, count: int, limit_seconds: float) -> list[Row]:
-    progress, begun = progress_for("simulating"), time.monotonic()
-    rows: list[Row] = []
-    with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as said:
-        asked.write(requests.encode())
-        asked.seek(0)
+# -- as a kind of jobs --
+
+TOGETHER = True
+
+
+class _Asked(msgspec.Struct):
+    machine: msgspec.Raw
+    request: msgspec.Raw
+
+
+def files() -> list[Path]:
+    return [runners.find(_SIMULATOR)]
+
+
+def do(asked: Sequence[str], stopped: Callable[[], bool]) -> Iterator[str]:
+    """The rows of one simulator, which ends with this process, and when it is stopped."""
+    count = 0
+    with tempfile.TemporaryFile() as requests, tempfile.TemporaryFile() as said:
+        requests.writelines(_lines_for(asked))
+        requests.seek(0)
         simulator = subprocess.Popen(
-            [str(runners.find("tauto-simulate"))],
-            stdin=asked,
+            [str(runners.find(_SIMULATOR))],
+            stdin=requests,
             stdout=subprocess.PIPE,
             stderr=said,
             preexec_fn=partial(end_with_parent, signal.SIGKILL),
         )
         try:
-            for line in _lines_of(simulator, limit_seconds):
-                rows.append(json.loads(line))
-                gone = time.monotonic() - begun
-                left = gone / len(rows) * (count - len(rows))
-                progress.update(len(rows), count, gone, left, "")
-            code = simulator.wait()
+            for line in _lines_of(simulator, stopped):
+                count += 1
+                yield line.decode()
+            code = simulator.wait() if not stopped() else 0
         finally:
-            progress.finish()
             simulator.kill()
             simulator.wait()
         said.seek(0)
@@ -165,22 +178,48 @@ def _answers(requests: str, count: int, limit_seconds: float) -> list[Row]:
     if code != 0:
         last = (messages or [f"exit code {code}"])[-1]
         raise TautoError.of(last.removeprefix("tauto-simulate: error: "), "the simulator refused: ")
-    return rows
+    if count != len(asked) and not stopped():
+        raise TautoError(f"the simulator gave {count} rows for {len(asked)} runs", "Build it again (make)")
 
 
-def _lines_of(simulator: subprocess.Popen[bytes], limit_seconds: float) -> Iterator[bytes]:
+def _lines_for(asked: Sequence[str]) -> Iterator[bytes]:
+    """What the simulator reads: a machine, and the runs on it."""
+    machine = b""
+    for text in asked:
+        one = msgspec.json.decode(text, type=_Asked)
+        if bytes(one.machine) != machine:
+            machine = bytes(one.machine)
+            yield b'{"machine":' + machine + b"}\n"
+        yield bytes(one.request) + b"\n"
+
+
+def _lines_of(simulator: subprocess.Popen[bytes], stopped: Callable[[], bool]) -> Iterator[bytes]:
     """The lines of its output. TautoError where the next one takes too long."""
     assert simulator.stdout is not None
     unread = b""
     with simulator.stdout as output:
-        while True:
-            if not select.select([output], [], [], limit_seconds)[0]:
+        while not stopped():
+            if not _is_heard(output, stopped):
                 raise TautoError(
-                    f"the simulation of one run did not end within {limit_seconds:g} s",
+                    f"the simulation of one run did not end within {ONE_RUN_LIMIT_SECONDS:g} s",
                     "Simulate a smaller machine, or fewer repetitions of less work (--set)",
                 )
+            if stopped():
+                return
             got = os.read(output.fileno(), 1 << 16)
             if not got:
                 return
             *whole, unread = (unread + got).split(b"\n")
             yield from whole
+
+
+def _is_heard(output: IO[bytes], stopped: Callable[[], bool]) -> bool:
+    """Wait for output, or for a stop; False where neither came in time."""
+    end = time.monotonic() + ONE_RUN_LIMIT_SECONDS
+    while not stopped():
+        left = end - time.monotonic()
+        if select.select([output], [], [], min(_LOOK_SECONDS, max(0.0, left)))[0]:
+            return True
+        if left <= 0:
+            return False
+    return True

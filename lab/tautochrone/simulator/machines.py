@@ -126,6 +126,14 @@ class System(msgspec.Struct, frozen=True, kw_only=True):
     mutex_handover: bool
 
 
+class Noise(msgspec.Struct, frozen=True, kw_only=True):
+    """What the system takes of each hardware thread."""
+
+    ticks_per_second: float
+    tick_seconds: tuple[float, ...]
+    tick_shares: tuple[float, ...]
+
+
 class Power(msgspec.Struct, frozen=True, kw_only=True):
     """Power drawn by everything but the cores."""
 
@@ -162,6 +170,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     costs: Costs
     governor: Governor
     system: System
+    noise: Noise
     power: Power
     mpi: Mpi
     network: Network

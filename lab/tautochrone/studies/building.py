@@ -77,7 +77,7 @@ def _configure(place: Path, studies: Sequence[str]) -> list[str]:
     return [
         *("cmake", "-S", str(built.SOURCES), "-B", f"{place}/build"),
         *("-G", "Ninja" if shutil.which("ninja") else "Unix Makefiles"),
-        *(f"-D{name}=OFF" for name in ("TAUTO_BUILD_TOOLS", "TAUTO_INSTALL_DEVELOPMENT")),
+        *(f"-D{name}=OFF" for name in ("TAUTO_BUILD_TOOLS", "TAUTO_BUILD_C", "TAUTO_INSTALL_DEVELOPMENT")),
         *("-DCMAKE_BUILD_TYPE=Release", "-DTAUTO_BIN_DIR=bin", f"-DTAUTO_STUDIES={';'.join(studies)}"),
     ]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
 
+from tautochrone.jobs import spread
 from tautochrone.pool import Pool
 from tautochrone.report.analysis import Claim
 from tautochrone.simulator import engine, machines
@@ -55,6 +55,7 @@ class Finding(msgspec.Struct, frozen=True):
     note: str = ""
     given: str = ""
     sensitivity: str = ""
+    source: str = ""  # if it is not the simulation of the published machine
 
 
 def unknown(why: str) -> Shown:
@@ -103,7 +104,7 @@ class Family(msgspec.Struct, frozen=True):
             id=id,
             published=statement.says,
             ours=found.ours,
-            source=f"simulated on {self.machine}",
+            source=found.source or f"simulated on {self.machine}",
             holds=found.holds,
             tolerance=statement.tolerance,
             command=f"tauto claims --only {id}",
@@ -151,7 +152,7 @@ def sensitivity(machine: Machine, knobs: Sequence[Knob], holds: Judge, now: bool
     """Which parameter, moved alone within its published range, would change a verdict, which is ``now``."""
     tried: list[str] = []
     words = "not hold" if now else "hold"
-    with Pool(len(os.sched_getaffinity(0))) as pool:  # the simulator is a process of its own
+    with Pool(spread.width()) as pool:  # a thread only waits for what it asked for
         for knob in knobs:
             values = knob.values(_FEW_STEPS if now else _STEPS)
             changed = [machines.with_values(machine, {knob.path: value}) for value in values]

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from tautochrone import text
 from tautochrone.errors import TautoError, say
+from tautochrone.jobs import spread
 from tautochrone.options import Option
 from tautochrone.report.analysis import Analysis, Claim
 from tautochrone.results import USUAL_FOLDER
@@ -210,13 +211,19 @@ class ClaimsRequest:
     output: Annotated[
         Path, Option("Where the page goes. Default: tautochrone-results/claims.html.", "FILE")
     ] = PAGE_FILE
+    launcher: Annotated[tuple[str, ...], spread.LAUNCHER] = ()
+    nodes: Annotated[int, spread.NODES] = 1
+    dask: Annotated[str | None, spread.DASK] = None
+    kept: Annotated[Path | None, spread.KEPT] = None
 
     def run(self) -> int:
         """Print the table, or the list as JSON; 0."""
         wanted = wanted_ids(self.only)
         studies = studies_in(map(Path, self.measured)) if self.measured else studies_here()
         machines = [sharing.read(Path(file)) for file in self.others]
-        found = beside(judge(wanted), measured_claims(studies))
+        with spread.spread_over(self.launcher, self.nodes, self.dask, self.kept):
+            verdicts = judge(wanted)
+        found = beside(verdicts, measured_claims(studies))
         if self.json:
             print(text.as_json(ClaimsRecord(claims=list(found))))
             return 0

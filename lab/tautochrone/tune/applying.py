@@ -15,6 +15,7 @@ import msgspec
 
 from tautochrone.errors import TautoError, explained
 from tautochrone.files import write_whole
+from tautochrone.machine import runners
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.options import parse_cpus
 from tautochrone.programs.commands import MpiLaunch, mpi_launch
@@ -38,6 +39,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     environment: dict[str, str]
     cpus: list[int] | None  # null: wherever it may run
     nice: int | None
+    balance: bool  # whether its threads change CPUs to finish at once
     command: list[str]
     tuned_command: list[str]  # the command with names in braces in place of what was tried
 
@@ -54,13 +56,14 @@ _RANK_OPTIONS = {"srun": ("-n", "--ntasks"), "aprun": ("-n", "--pes")}
 class Applied:
     """A command with settings: the words to start, the variables to set, and the process's CPUs and priority.
 
-    No ``cpus`` and no ``nice``: as the process that starts it.
+    No ``cpus`` and no ``nice``: as the process that starts it. ``balanced``: tauto balance starts the words.
     """
 
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     cpus: tuple[int, ...] = ()
     nice: int | None = None
+    balanced: bool = False
 
     @property
     def start(self) -> dict[str, object]:
@@ -79,6 +82,7 @@ def applied(
     environment: dict[str, str] = {}
     cpus: tuple[int, ...] = ()
     nice: int | None = None
+    balanced = False
     for name, value in settings.items():
         knob = knobs().get(name)
         if name in used and knob is None:
@@ -91,9 +95,11 @@ def applied(
             cpus = tuple(parse_cpus(value))
         elif name == "nice":
             nice = int(value)
+        elif name == "balance":
+            balanced = True
         elif name == "mpi_ranks" and has_openmp:
             environment["OMP_NUM_THREADS"] = value.partition("x")[2]
-    return Applied(tuple(words), environment, cpus, nice)
+    return Applied(tuple(words), environment, cpus, nice, balanced)
 
 
 def with_names(
@@ -133,7 +139,7 @@ def configuration(
     repeat: int = 1,
 ) -> Configuration:
     made = applied(command, arguments, candidate.settings, has_openmp)
-    words = list(made.command)
+    words = [str(runners.find("tauto-balance")), "--", *made.command] if made.balanced else list(made.command)
     if repeat > 1:
         words = ["/bin/sh", "-c", REPEAT, "tauto-repeat", str(repeat), *words]
     settings = dict(candidate.settings)
@@ -232,13 +238,19 @@ def run_line(context: TuneContext, settings: Settings) -> str:
     return f"tauto run {profile} -- {shlex.join(words)}"
 
 
-def _nice(made: Applied) -> list[str]:
-    return ["nice", "-n", str(made.nice)] if made.nice else []
+def _before(made: Applied) -> list[str]:
+    """The words before those of the command that have no form of their own."""
+    nice = ["nice", "-n", str(made.nice)] if made.nice else []
+    return nice + _balancing(made)
+
+
+def _balancing(made: Applied) -> list[str]:
+    return ["tauto", "balance", "--"] if made.balanced else []
 
 
 def _prefix(made: Applied) -> str:
     cpus = f"taskset -c {_comma_list(made.cpus)} " if made.cpus else ""
-    return cpus + "".join(f"{word} " for word in _nice(made))
+    return cpus + "".join(f"{word} " for word in _before(made))
 
 
 def _comma_list(cpus: Sequence[int]) -> str:
@@ -261,6 +273,8 @@ def systemd_form(made: Applied, working_folder: str) -> str:
     if made.nice:
         lines.append(f"Nice={made.nice}")
     words = [_absolute(made.command[0], working_folder), *made.command[1:]]
+    if made.balanced:
+        words = [_absolute("tauto", ""), *_balancing(made)[1:], *words]
     return "\n".join([*lines, f"ExecStart={' '.join(_in_unit(word.replace('$', '$$')) for word in words)}"])
 
 
@@ -300,7 +314,7 @@ def _docker(made: Applied) -> str:
     lines = [f'ENV {name}="{_in_dockerfile(value)}"' for name, value in made.environment.items()]
     if made.cpus:
         lines.append(f"# docker run --cpuset-cpus={_comma_list(made.cpus)} IMAGE")
-    words = ", ".join(json.dumps(word) for word in [*_nice(made), *made.command])
+    words = ", ".join(json.dumps(word) for word in [*_before(made), *made.command])
     return "\n".join([*lines, f"CMD [{words}]"])
 
 
@@ -329,6 +343,7 @@ def profile_text(made: Applied, tuned: Sequence[str], settings: Mapping[str, str
         environment=dict(made.environment),
         cpus=list(made.cpus) or None,
         nice=made.nice,
+        balance=made.balanced,
         command=list(made.command),
         tuned_command=list(tuned),
     )

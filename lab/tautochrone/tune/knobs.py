@@ -19,7 +19,7 @@ from tautochrone.programs.commands import CLUSTER_LAUNCHERS, mpi_launch
 from tautochrone.text import binary_bytes
 
 Kind = Literal["environment", "start", "mpi", "places", "argument"]
-Check = Literal["display_env", "affinity", "nice", "environment", "threads", "launcher", "none"]
+Check = Literal["display_env", "affinity", "nice", "environment", "threads", "launcher", "balance", "none"]
 Tried = Literal["always", "memory", "large", "asked"]
 NO_RUNTIME = "the program has no "
 LARGE_BYTES = 64 << 20
@@ -37,6 +37,7 @@ _HOW_TO_CHECK: Mapping[Check, str] = {
     "nice": "ps -o ni -p PID. A search checks it for its winner.",
     "environment": "tr '\\0' '\\n' < /proc/PID/environ shows that it arrived. A search looks there.",
     "threads": "ps -L -o lwp,psr,time -p PID shows how many threads work. A search counts its winner's.",
+    "balance": "tauto balance says at the end what it did and what it brought.",
     "launcher": "sh -c 'taskset -cp $$' in place of the program prints for each rank where it may run.",
 }
 

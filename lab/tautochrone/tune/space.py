@@ -35,6 +35,7 @@ _SIZED_BY_MASK = ("tbb", "qt")  # no variable sets their number of threads: the 
 _SLOTS = "slot:PE="
 _WRITTEN = {  # knobs that are not variables: the pattern of their values, and an example
     "nice": (r"-?[0-9]+", "5"),
+    "balance": (r"threads", "threads"),
     "weighted_places": (r"[0-9]+:[1-9][0-9]*(,[0-9]+:[1-9][0-9]*)*", "0:4,1:1"),
     "mpi_ranks": (r"[1-9][0-9]*x[1-9][0-9]*", "4x2"),
 }
@@ -310,12 +311,14 @@ def _why_not(knob: Knob, request: TuneRequest, findings: Findings, place: Place)
 def _values(knob: Knob, request: TuneRequest, findings: Findings, place: Place) -> tuple[str, ...]:
     values = values_of(knob.values, place)
     gone = {text.partition("=")[2] for text in request.excluded if text.startswith(f"{knob.name}=")}
+    # The command may take words too, as in --threads auto; a list is OpenMP's for nested regions.
+    counts = tuple(one for one in request.values.get(THREADS, ()) if one.replace(",", "").isdecimal())
     if knob.values == THREADS and THREADS in request.values:
-        values = request.values[THREADS]
+        values = counts
     elif knob.values == _JVM_PROCESSORS and THREADS in request.values:
-        values = processor_counts(request.values[THREADS])
+        values = processor_counts(counts)
     elif knob.name == _CPUS and THREADS in request.values and findings.has(*_SIZED_BY_MASK):
-        values = first_cpus(request.values[THREADS], place)
+        values = first_cpus(counts, place)
     elif knob.values == THREADS and place.usable == len(place.numbers):
         gone.add(str(place.usable))  # the default of every runtime
     return tuple(value for value in values if value not in gone)

@@ -7,18 +7,20 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
-from typing import TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar, cast
+
+import msgspec
 
 from tautochrone.errors import TautoError, explained
+from tautochrone.jobs import spread, work
 from tautochrone.machine import runners
 from tautochrone.measuring.temporary import temporary_folder
-from tautochrone.pool import Pool
-from tautochrone.simulator.machines import Kind, Machine
+from tautochrone.simulator.machines import Kind, Machine, machine_of
 from tautochrone.simulator.smpi import platform
 
 SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
@@ -121,7 +123,7 @@ class Row(TypedDict, total=False):
     run_seconds: float
     working_seconds: list[float]
     shared_share: float
-    check: dict[str, float]
+    check: dict[str, Any]
     energy: RunEnergy
     classes: list[BlockClass]
     points: list[OperationTime]
@@ -140,14 +142,20 @@ class Ready:
     costs: Mapping[str, float] | None = None
 
 
-def ready(machine: Machine, costs: Mapping[str, float] | None = None, program: str = NBODY) -> Ready:
-    """The launcher and the runner. Raises TautoError if SMPI or the runner is missing."""
+def ready_launcher() -> str:
+    """The path of smpirun. Raises TautoError if it is missing."""
     smpirun = shutil.which("smpirun")
     if smpirun is None:
         raise TautoError(
             "smpirun was not found: it runs MPI programs on simulated machines",
             "Install libsimgrid-dev and build again (make)",
         )
+    return smpirun
+
+
+def ready(machine: Machine, costs: Mapping[str, float] | None = None, program: str = NBODY) -> Ready:
+    """The launcher and the runner. Raises TautoError if SMPI or the runner is missing."""
+    smpirun = ready_launcher()
     for folder in runners.folders():
         if (folder / program).is_file():
             return Ready(smpirun, (folder / program).resolve(), machine, costs)
@@ -280,20 +288,79 @@ def waiting_share(row: Row) -> float:
 
 
 def run_all(with_: Ready, runs: Iterable[AnyRun]) -> Iterator[tuple[AnyRun, Row | TautoError]]:
-    """Each run with its row, in order; as many at a time as there are CPUs.
+    """Each run with its row, in order, spread over what jobs are spread over.
 
     A run that SMPI refuses gives its TautoError: not every algorithm takes every number of ranks.
     """
     wanted = list(runs)
+    come: dict[int, str] = {}
+    unread = 0
+    for number, answer in spread.answers(work.SMPI, [_job(with_, asked) for asked in wanted]):
+        come[number] = answer
+        while unread in come:
+            yield wanted[unread], _outcome(come.pop(unread))
+            unread += 1
 
-    def outcome(asked: AnyRun) -> Row | TautoError:
+
+# -- as a kind of jobs --
+
+TOGETHER = False
+
+
+class _Job(msgspec.Struct, frozen=True):
+    """A run on a machine, whose file has these tables."""
+
+    tables: dict[str, Any]
+    costs: Mapping[str, float] | None
+    program: str
+    run: Simulated | SimulatedOperation
+
+    @property
+    def ready(self) -> Ready:
+        return ready(machine_of(self.tables), self.costs, self.program)
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    row: dict[str, Any] | None = None
+    refused: tuple[str, str] | None = None
+
+
+def _job(with_: Ready, asked: Simulated | SimulatedOperation) -> str:
+    tables = dict(with_.machine.written)
+    job = {"tables": tables, "costs": with_.costs, "program": with_.program.name, "run": asdict(asked)}
+    return msgspec.json.encode(job, order="sorted").decode()
+
+
+def _outcome(answer: str) -> Row | TautoError:
+    found = msgspec.json.decode(answer, type=_Answer)
+    return TautoError(*found.refused) if found.refused is not None else cast(Row, found.row)
+
+
+def files() -> list[Path]:
+    """The launcher, the runners that are here, and what makes their platform and reads their rows."""
+    smpirun = ready_launcher()
+    programs = [folder / name for folder in runners.folders() for name in (NBODY, COLLECTIVE)]
+    own = [Path(__file__), Path(platform.__file__)]
+    return [Path(smpirun), *(path for path in programs if path.is_file()), *own]
+
+
+def do(asked: Sequence[str], stopped: Callable[[], bool]) -> Iterator[str]:
+    for text in asked:
+        if stopped():
+            return
+        job = _job_in(text)
         try:
-            return run(with_, asked)
+            answer = _Answer(row=cast(dict[str, Any], run(job.ready, job.run)))
         except TautoError as refused:
-            return refused
+            answer = _Answer(refused=(refused.message, refused.remedy))
+        yield msgspec.json.encode(answer).decode()
 
-    with Pool(min(len(os.sched_getaffinity(0)), len(wanted))) as pool:
-        yield from zip(wanted, pool.map(outcome, wanted), strict=True)
+
+def _job_in(text: str) -> _Job:
+    plain = json.loads(text)
+    kind: type[Simulated | SimulatedOperation]
+    kind = SimulatedOperation if "operation" in plain["run"] else Simulated
+    return _Job(plain["tables"], plain["costs"], plain["program"], msgspec.convert(plain["run"], kind))
 
 
 def all_reduces(

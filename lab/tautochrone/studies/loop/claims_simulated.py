@@ -147,6 +147,15 @@ def _h3(grid: Grid) -> Finding:
     )
 
 
+def _with_ticks(grid: Grid, sizes: Iterable[int]) -> Grid:
+    """The same with the interruptions of a desktop, which equal shares wait for."""
+    return Grid(machines.machine_of({**grid.machine.written, "noise": published.TICKS}), sizes)
+
+
+def _nearest_to_bound(grid: Grid) -> float:
+    return min(min(grid.of_bound(size, way) for way in (_DYNAMIC, _DYNAMIC_2)) for size in grid.sizes)
+
+
 def _at_bound(grid: Grid, way: str) -> list[int]:
     """The sizes at which a way takes the bound's time."""
     return [size for size in grid.sizes if near(grid.of_bound(size, way), 1, published.NEAR_BOUND)]
@@ -168,7 +177,8 @@ def _h4(grid: Grid) -> Finding:
         f"the best dynamic loop takes, of the bound's time: {shown}",
         _neighbours_at_bound,
         _Moved([_TRANSFER, _CLUSTER, _CHAIN]),
-        "handing out chunks costs more than the tolerance before the caches end, and a shared memory after",
+        "handing out chunks costs more than the tolerance before the caches end, and a shared memory after; "
+        f"a desktop's interruptions bring it to {_nearest_to_bound(_with_ticks(grid, (3000, 4000))):.2f}",
     )
 
 
@@ -298,7 +308,8 @@ def _h9(grid: Grid) -> Finding:
         f"{percent(both)} less with the slow ones",
         lambda grid: all(within(published.TURBO_GAIN, gain) for gain in _turbo_gains(grid)),
         _Moved([_MEMORY, _SMT, _CHAIN], _LARGEST),
-        "a full memory bus hides clocks: who ends early leaves its part of the bus to the others",
+        "a full memory bus hides clocks and interruptions: who ends early leaves its part of the bus to the "
+        f"others; with those of a desktop it is {percent(_turbo_gains(_with_ticks(grid, _LARGEST))[0])}",
     )
 
 

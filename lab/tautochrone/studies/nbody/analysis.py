@@ -51,6 +51,7 @@ def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: NbodyConte
             crossings,
             forecasts,
             context.simulated,
+            context.rectangles,
             members,
             others_share(rows, machine),
         ),
@@ -59,6 +60,7 @@ def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: NbodyConte
         crossings=crossings,
         forecasts=forecasts,
         simulated=context.simulated,
+        rectangles=context.rectangles,
         measured_speed_ups=speed_ups,
         counts=tuple(count for serial in _serials(measured) for count in _counts(serial)),
         failed=tuple(

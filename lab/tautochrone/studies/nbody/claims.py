@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 import msgspec
 
 from tautochrone import text
+from tautochrone.errors import TautoError
 from tautochrone.report.analysis import Claim
 from tautochrone.report.palette import name_of
 from tautochrone.results.row import Row
@@ -27,6 +28,7 @@ from tautochrone.studies.claims import (
     within,
 )
 from tautochrone.studies.collective import claims as collective
+from tautochrone.studies.nbody import ran
 from tautochrone.studies.nbody.configurations import SERIAL
 from tautochrone.studies.nbody.findings import BlockCurve, Crossing, Forecast
 from tautochrone.studies.nbody.sentences import curve_of, ordinary_loops
@@ -249,22 +251,30 @@ def _n1(machine: Machine) -> Finding:
     return _found(machine, ours, judge, [_FORK])
 
 
+def _ran(run: Callable[[], Finding | None], modelled: str) -> Finding:
+    """What the engines end with decides, which no model has; beside it what the model shows."""
+    try:
+        found, why = run(), "not all engines that it needs are here"
+    except TautoError as error:
+        found, why = None, str(error)
+    if found is None:
+        note = f"a model has no trajectories to compare, and {why}: tauto study nbody decides it"
+        return Finding(modelled, None, note)
+    return msgspec.structs.replace(found, note=f"modelled: {modelled}")
+
+
 def _n2(machine: Machine) -> Finding:
     engines = ("openmp_loops", "openmp_region")
     loops, region = rows(machine, [requests.block(8, "i", engine) for engine in engines])
     share = percent(region["seconds"] / loops["seconds"])
     ours = f"with 8 active the one region takes {share} of the loops' time"
-    return Finding(
-        ours, None, "a model has no trajectories to compare: that both agree is for the measured study"
-    )
+    return _ran(ran.both_versions, ours)
 
 
 def _n3(machine: Machine) -> Finding:
     engines = (requests.MPI, "mvapich2-1.9", "threads")
     rows(machine, [requests.block(64, scheme, engine) for engine in engines for scheme in ("i", "j")])
-    ours = f"one exchange a block, both schemes, on {', '.join(engines)}"
-    note = "a model has no trajectories to compare: that they are the same is for the measured study"
-    return Finding(ours, None, note)
+    return _ran(ran.both_schemes, f"one exchange a block, both schemes, on {', '.join(engines)}")
 
 
 def _speed_ups(machine: Machine) -> list[float]:

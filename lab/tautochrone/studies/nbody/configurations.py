@@ -84,7 +84,7 @@ def without_members(states: Sequence[PeerState], members: int) -> Iterator[NotMe
         yield NotMeasured(
             what="Both shared at once (grid)",
             why=f"{members} members form no rectangle with two sides of 2 or more{alike}",
-            remedy=f"{remedy}; tauto simulate nbody --smpi all --machine 2x-e5-2650v2 has it on 16 ranks",
+            remedy=f"{remedy}; tauto simulate nbody --smpi all --machine 2x-e5-2650v2 --ranks 4,9 has it",
         )
     if not has_hybrid(members) and any(state.peer.runtime in _MPIS for state in states):
         yield NotMeasured(
@@ -129,7 +129,12 @@ def _ways(state: PeerState, members: int) -> Iterator[tuple[str, str]]:
 
 def has_grid(members: int) -> bool:
     """Whether the members form a rectangle with sides of 2 or more."""
-    return any(members % side == 0 for side in range(2, int(members**0.5) + 1))
+    return slices_of_grid(members) < members
+
+
+def slices_of_grid(members: int) -> int:
+    """Slices of the sources in the rectangle as square as the members allow; no fewer than its groups."""
+    return members // max(side for side in range(1, int(members**0.5) + 1) if members % side == 0)
 
 
 def has_hybrid(members: int) -> bool:

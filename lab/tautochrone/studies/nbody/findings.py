@@ -89,6 +89,17 @@ class SimulatedRanks(msgspec.Struct, frozen=True, kw_only=True):
     blocks: int  # that were simulated, from the start on
 
 
+class Rectangle(msgspec.Struct, frozen=True, kw_only=True):
+    """So many ranks under SMPI that share targets and sources at once (grid), in virtual time."""
+
+    ranks: int
+    slices: int  # of the sources
+    particles: int
+    speed_up: float  # mean blocks, against one core
+    energy_error: float  # relative
+    same_bits: bool  # as that many ranks that share the sources alone
+
+
 class BlockCount(msgspec.Struct, frozen=True, kw_only=True):
     """How often a block moves that number of particles, on one core."""
 
@@ -108,6 +119,7 @@ class NbodyAnalysis(Analysis, frozen=True, kw_only=True):
     crossings: tuple[Crossing, ...] = ()
     forecasts: tuple[Forecast, ...] = ()
     simulated: tuple[SimulatedRanks, ...] = ()
+    rectangles: tuple[Rectangle, ...] = ()
     measured_speed_ups: tuple[tuple[int, Ratio], ...] = ()  # particles, ours by one core
     counts: tuple[BlockCount, ...] = ()
     failed: tuple[str, ...] = ()
@@ -117,3 +129,4 @@ class NbodyContext(StudyContext, kw_only=True):
     """Everything about an nbody study that its rows do not hold."""
 
     simulated: tuple[SimulatedRanks, ...] = ()
+    rectangles: tuple[Rectangle, ...] = ()

@@ -10,7 +10,7 @@ from tautochrone.report.palette import name_of
 from tautochrone.results.runs import OURS
 from tautochrone.studies.disturbance import restless
 from tautochrone.studies.nbody.configurations import AUTO, SERIAL
-from tautochrone.studies.nbody.findings import BlockCurve, Crossing, Forecast, SimulatedRanks
+from tautochrone.studies.nbody.findings import BlockCurve, Crossing, Forecast, Rectangle, SimulatedRanks
 from tautochrone.studies.nbody.runs import BlockRuns
 from tautochrone.text import less_time, unresolved
 from tautochrone.verdicts import Ratio
@@ -26,6 +26,7 @@ def verdict_sentences(
     crossings: Sequence[Crossing],
     forecasts: Sequence[Forecast],
     simulated: Sequence[SimulatedRanks],
+    rectangles: Sequence[Rectangle],
     members: int,
     others_share: float | None = None,
 ) -> tuple[str, ...]:
@@ -40,6 +41,7 @@ def verdict_sentences(
         *_crossing(crossings, members),
         *_forecast(forecasts),
         *_simulated(simulated),
+        *of_rectangles(rectangles),
         *_orders(curves),
     )
 
@@ -156,6 +158,21 @@ def _simulated(libraries: Sequence[SimulatedRanks]) -> Iterator[str]:
         f"{fast.ranks} ranks of MPI on such cores would be {least:.1f} ({slow.library}) to {most:.1f} "
         f"({fast.library}) times as fast as one core with {fast.particles:,} particles, "
         f"{_error(fast.energy_error)}: simulated by SMPI."
+    )
+
+
+def of_rectangles(rectangles: Sequence[Rectangle]) -> Iterator[str]:
+    """What few ranks do that share targets and sources, and whether they end with the right bits."""
+    if not rectangles:
+        return
+    counts = text.joined([str(one.ranks) for one in rectangles])
+    times = text.joined([f"{one.speed_up:.1f}" for one in rectangles])
+    wrong = [str(one.ranks) for one in rectangles if not one.same_bits]
+    bits = f"but {text.joined(wrong)} end with other bits than" if wrong else "and end with the bits of"
+    yield (
+        f"Sharing both at once (grid), {counts} ranks would be {times} times as fast as one core, {bits} as "
+        f"many slices of the sources alone; {_error(max(one.energy_error for one in rectangles))}: simulated "
+        "by SMPI."
     )
 
 

@@ -9,8 +9,8 @@ machine cannot tell.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from tautochrone.errors import TautoError
 from tautochrone.results.context import NotMeasured
@@ -20,54 +20,97 @@ from tautochrone.simulator.smpi.platform import word_seconds
 from tautochrone.simulator.smpi.running import SERIAL, Simulated, ready, run_all
 from tautochrone.simulator.smpi.running import Row as SimulatedRow
 from tautochrone.studies.nbody import smpi
-from tautochrone.studies.nbody.findings import SimulatedRanks
+from tautochrone.studies.nbody.configurations import GRID, slices_of_grid
+from tautochrone.studies.nbody.findings import Rectangle, SimulatedRanks
 from tautochrone.studies.nbody.model import COSTS
 from tautochrone.studies.nbody.runs import BlockRuns, collect
 from tautochrone.studies.nbody.sentences import nearest
 
 RANKS = 16
+RECTANGLES = (4, 9)  # ranks of the smallest squares of an even and of an odd side
 SELECTORS = ("ompi", "mpich", "mvapich2")
+_OF_ANY_NUMBER = "mpich"  # SimGrid's ompi refuses an odd number of ranks
 _ENGINES = ("openmpi", "mpich", "intelmpi")
-_SCHEMES = ("i", "j", "grid", "auto")
+_SOURCES = "j"
+_SCHEMES = ("i", _SOURCES, GRID, "auto")
 _BLOCKS = 100  # from the start on, where all steps are short at first
 _EAGER_BYTES = 4096  # of Open MPI's shared memory; without a cost of its own here
 _BYTES_A_WORD = 8
 
 
-def simulated(rows: Iterable[Row]) -> tuple[tuple[SimulatedRanks, ...], tuple[NotMeasured, ...]]:
-    """One answer for each library, with the median number of particles, and what could not be simulated."""
+class Simulations(NamedTuple):
+    """What was simulated, and what could not be."""
+
+    ranks: tuple[SimulatedRanks, ...] = ()  # an answer for each library, with the median number of particles
+    rectangles: tuple[Rectangle, ...] = ()
+    failed: tuple[NotMeasured, ...] = ()
+
+
+def simulated(rows: Iterable[Row]) -> Simulations:
+    """Sixteen ranks with every scheme, and the small rectangles of ranks."""
     source = _source(collect(rows))
     if source is None:
         why = "no MPI was measured between two ranks or more"
         remedy = "Let --peers name openmpi or mpich, or install libopenmpi-dev and build again (make)"
-        return (), (NotMeasured(what=f"{RANKS} ranks under SMPI", why=why, remedy=remedy),)
+        return Simulations(failed=(NotMeasured(what=f"{RANKS} ranks under SMPI", why=why, remedy=remedy),))
     particles, model = source
     costs = {f"{name}_seconds": float(model[f"{name}_seconds"]) for name in COSTS}
     costs["word_seconds"] = word_seconds()
-    asked = [Simulated(SELECTORS[0], SERIAL, 1, particles, _BLOCKS)]
-    asked += [
-        Simulated(selector, scheme, RANKS, particles, _BLOCKS)
-        for selector in SELECTORS
-        for scheme in _SCHEMES
+    ways = [(selector, scheme, RANKS) for selector in SELECTORS for scheme in _SCHEMES]
+    ways += [
+        (_OF_ANY_NUMBER, scheme, count)
+        for members in RECTANGLES
+        for scheme, count in ((GRID, members), (_SOURCES, slices_of_grid(members)))
+    ]
+    asked = [
+        Simulated(selector, scheme, ranks, particles, _BLOCKS)
+        for selector, scheme, ranks in ((SELECTORS[0], SERIAL, 1), *ways)
     ]
     try:
         outcomes = dict(run_all(ready(_machine(model), costs), asked))
     except TautoError as error:
-        return (), (_missing("", error),)
-    failed: list[NotMeasured] = []
-    schemes: dict[str, dict[str, SimulatedRow]] = {name: {} for name in SELECTORS}
-    for run, outcome in outcomes.items():
-        if isinstance(outcome, TautoError):
-            failed.append(_missing(f", {run.label}", outcome))
-        else:
-            schemes[run.selector][run.scheme] = outcome
-    alone = schemes[SELECTORS[0]].pop(SERIAL, None)
-    found = () if alone is None else tuple(_answer(name, alone, of) for name, of in schemes.items() if of)
-    return found, tuple(failed)
+        return Simulations(failed=(_missing(f"{RANKS} ranks", "", error),))
+    failed = [
+        _missing(f"{run.ranks} ranks", f", {run.label}", outcome)
+        for run, outcome in outcomes.items()
+        if isinstance(outcome, TautoError)
+    ]
+    done = {run: row for run, row in outcomes.items() if not isinstance(row, TautoError)}
+    alone = done.pop(asked[0], None)
+    if alone is None:
+        return Simulations(failed=tuple(failed))
+    libraries = {
+        selector: {
+            run.scheme: row for run, row in done.items() if (run.selector, run.ranks) == (selector, RANKS)
+        }
+        for selector in SELECTORS
+    }
+    return Simulations(
+        tuple(_answer(selector, alone, schemes) for selector, schemes in libraries.items() if schemes),
+        tuple(_rectangles(alone, done)),
+        tuple(failed),
+    )
 
 
-def _missing(which: str, error: TautoError) -> NotMeasured:
-    return NotMeasured(what=f"{RANKS} ranks under SMPI{which}", why=error.message, remedy=error.remedy)
+def _rectangles(alone: SimulatedRow, done: Mapping[Simulated, SimulatedRow]) -> Iterator[Rectangle]:
+    """Members that share both add up the same slices as the fewer that share the sources alone."""
+    by_way = {(run.scheme, run.ranks): row for run, row in done.items() if run.selector == _OF_ANY_NUMBER}
+    for members in RECTANGLES:
+        whole, slices = by_way.get((GRID, members)), by_way.get((_SOURCES, slices_of_grid(members)))
+        if whole is not None and slices is not None:
+            bits = [row["check"]["state_fnv1a"] for row in (whole, slices)]
+            yield Rectangle(
+                ranks=members,
+                slices=slices_of_grid(members),
+                particles=int(whole["particles"]),
+                speed_up=smpi.speed_up(alone, whole),
+                energy_error=float(whole["check"]["energy_error"]),
+                same_bits=bits[0] == bits[1],
+            )
+
+
+def _missing(ranks: str, which: str, error: TautoError) -> NotMeasured:
+    return NotMeasured(what=f"{ranks} under SMPI{which}", why=error.message, remedy=error.remedy)
 
 
 def _source(every: Sequence[BlockRuns]) -> tuple[int, Mapping[str, Any]] | None:

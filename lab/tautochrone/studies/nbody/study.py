@@ -167,8 +167,9 @@ class Nbody(Study[NbodyRequest, NbodyContext, NbodyAnalysis]):
     def illustrate(self, executor: StateExecutor, limit_seconds: float) -> None:
         """What ranks of MPI would do on more cores, in virtual time."""
         self.services.say(f"Simulating {RANKS} ranks of MPI (some seconds)")
-        self.context.simulated, failed = simulated(self.store.rows(None))
-        self.context.not_measured = (*self.context.not_measured, *failed)
+        found = simulated(self.store.rows(None))
+        self.context.simulated, self.context.rectangles = found.ranks, found.rectangles
+        self.context.not_measured = (*self.context.not_measured, *found.failed)
 
     def afterwards(self) -> None:
         if self.request.animation is not None:

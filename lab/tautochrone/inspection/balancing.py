@@ -1,0 +1,51 @@
+"""What ``tauto balance`` can do with a program, as far as its files and the environment tell beforehand."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping, Sequence
+
+from tautochrone.programs.elf import Elf
+
+_PINNING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
+_PINS_NOTHING = ("", "false", "none", "disabled")
+_SANITIZERS = ("libasan.", "libtsan.", "libubsan.", "liblsan.", "libclang_rt.")
+
+
+def balancing(
+    programs: Sequence[Elf],
+    environment: Mapping[str, str],
+    *,
+    one_kind: bool,
+    llvm_loops: bool,
+    gcc_loops: bool,
+) -> tuple[str, ...]:
+    """Sentences without a full stop. The loops are static ones of OpenMP, by the compiler."""
+    said = ["it moves threads that wait for each other after equal shares"]
+    if one_kind:
+        said.append("no CPU here is of a slower kind: unless it finds one slower, it does nothing")
+    pinning = [name for name in _PINNING if environment.get(name, "").strip().lower() not in _PINS_NOTHING]
+    if pinning:
+        said.append(f"{pinning[0]} pins its threads, which then stay where they are, but for --even-pinned")
+    why = next((why for program in programs if (why := _unmarked(program))), "")
+    if why:
+        said.append(f"{why}, so nothing can be preloaded: what spins while it waits seems to work")
+    elif llvm_loops:
+        said.append("its static loops (LLVM's OpenMP) can be shared out by the speeds of the CPUs")
+    if gcc_loops:
+        said.append(
+            "GCC has compiled equal shares into its static loops: too short regions run on "
+            "the fastest CPUs alone"
+        )
+    return tuple(said)
+
+
+def _unmarked(program: Elf) -> str:
+    """Why nothing is preloaded into it; empty where it can be."""
+    if program.linked_statically:
+        return f"{program.path.name} is linked statically"
+    if program.path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID):
+        return f"{program.path.name} runs with the rights of its owner"
+    if any(name.startswith(_SANITIZERS) for name in program.needed):
+        return f"{program.path.name} is built with a sanitizer"
+    return ""

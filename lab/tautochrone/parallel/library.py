@@ -1,0 +1,111 @@
+"""libtauto.so.1, the runtime for C: where it is, how its calls look, and what their codes become."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
+from functools import cache
+from typing import NoReturn
+
+from tautochrone.errors import TautoError
+from tautochrone.machine import runners
+
+NAME = "libtauto.so.1"
+VERSION = 100  # of tauto.h, with which the structures below agree
+
+_REFUSED, _NO_MEMORY = 2, 3
+
+
+class TeamOptions(ctypes.Structure):
+    """``tauto_team_options``."""
+
+    _fields_ = (
+        ("bytes", c_size_t),
+        ("cpus", POINTER(c_int)),
+        ("cpu_count", c_size_t),
+        ("members", c_int),
+        ("wait", c_int),
+        ("pin", c_int),
+        ("stack_bytes", c_size_t),
+        ("name", c_char_p),
+        ("on_start", c_void_p),
+        ("context", c_void_p),
+    )
+
+
+class Options(ctypes.Structure):
+    """``tauto_options``."""
+
+    _fields_ = (
+        ("bytes", c_size_t),
+        ("schedule", c_int),
+        ("chunk", c_int64),
+        ("stop", c_void_p),
+        ("grain", c_int64),
+        ("site", c_void_p),
+        ("name", c_char_p),
+    )
+
+
+# Arrays are addresses: what they hold was looked at before the call. The last argument is the options.
+_ARRAY = (c_void_p, c_void_p, c_int64)
+_CALLS: dict[str, tuple[type, ...]] = {
+    "team_create": (POINTER(TeamOptions), POINTER(c_void_p)),
+    "team_cpu": (c_void_p, c_int),
+    "parallel_for": (c_void_p, c_int64, c_int64, c_void_p, c_void_p, c_void_p),
+    "reduce_double": (c_void_p, c_int64, c_int64, c_double, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p),
+    "sum_double": (*_ARRAY, c_void_p, c_void_p),
+    "sum_int64": (*_ARRAY, c_void_p, c_void_p),
+    "exact_sum": (*_ARRAY, c_void_p, c_void_p),
+    "inclusive_scan_double": (*_ARRAY, c_void_p, c_void_p),
+    "inclusive_scan_int64": (*_ARRAY, c_void_p, c_void_p),
+    "exclusive_scan_double": (*_ARRAY, c_double, c_void_p, c_void_p),
+    "exclusive_scan_int64": (*_ARRAY, c_int64, c_void_p, c_void_p),
+    "sort_double": (*_ARRAY, c_void_p),
+    "sort_int64": (*_ARRAY, c_void_p),
+    "sort_uint64": (*_ARRAY, c_void_p),
+    "min_double": (*_ARRAY, c_void_p, c_void_p),
+    "max_double": (*_ARRAY, c_void_p, c_void_p),
+    "histogram_double": (*_ARRAY, c_double, c_double, c_int64, c_void_p, c_void_p),
+    "histogram_int64": (*_ARRAY, c_int64, c_void_p, c_void_p),
+}
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """The library: where the executables are, else the system's. TautoError where there is none that fits."""
+    loaded = _load()
+    loaded.tauto_message.restype = c_char_p
+    loaded.tauto_team_destroy.argtypes = (c_void_p,)
+    loaded.tauto_team_destroy.restype = None
+    loaded.tauto_team_size.argtypes = (c_void_p,)
+    for name, arguments in _CALLS.items():
+        getattr(loaded, f"tauto_{name}").argtypes = arguments
+    if loaded.tauto_version() < VERSION:
+        raise TautoError(f"{loaded._name} is older than this package", "Remove it, or install both anew")
+    return loaded
+
+
+def _load() -> ctypes.CDLL:
+    folders = runners.folders()
+    for folder in folders:
+        if (folder / NAME).is_file():
+            return ctypes.CDLL(str((folder / NAME).resolve()))
+    try:
+        return ctypes.CDLL(NAME)
+    except OSError as error:
+        searched = ", ".join(map(str, folders))
+        raise TautoError(
+            f"{NAME} was not found in {searched}, nor by the system ({error})",
+            f"Build it (make), reinstall with pip install ., or set {runners.RUNNERS_VARIABLE} to its folder",
+        ) from error
+
+
+def fail(status: int) -> NoReturn:
+    """Raise what a code other than 0 means, with the words of the library."""
+    words = library().tauto_message().decode(errors="replace")
+    if status == _REFUSED:
+        raise ValueError(words)
+    if status == _NO_MEMORY:
+        raise MemoryError(words)
+    raise RuntimeError(words)

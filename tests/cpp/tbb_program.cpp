@@ -1,0 +1,195 @@
+// A program in the shapes of oneTBB, built once with its headers and once with tauto/tbb.hpp: it prints the
+// same.
+#ifdef TAUTO_IN_PLACE_OF_TBB
+#include <tauto/tbb.hpp>
+#else
+#include <tbb/blocked_range.h>
+#include <tbb/blocked_range2d.h>
+#include <tbb/blocked_range3d.h>
+#include <tbb/parallel_for.h>
+#include <tbb/parallel_for_each.h>
+#include <tbb/parallel_invoke.h>
+#include <tbb/parallel_reduce.h>
+#include <tbb/parallel_scan.h>
+#include <tbb/parallel_sort.h>
+#include <tbb/task_group.h>
+#endif
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <list>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using number = std::uint64_t;
+
+std::vector<number> drawn(std::size_t count) {
+    std::vector<number> all(count);
+    number state = 1;
+    for (number& one : all) one = (state = state * 6364136223846793005U + 1442695040888963407U) >> 40;
+    return all;
+}
+
+// Adds where it is, and keeps the largest place of the smallest number.
+struct smallest {
+    explicit smallest(const std::vector<number>& from) : all(&from) {}
+    smallest(smallest& other, tbb::split) : all(other.all) {}
+    void operator()(const tbb::blocked_range<std::size_t>& part) {
+        for (std::size_t i = part.begin(); i != part.end(); ++i)
+            if ((*all)[i] < value) value = (*all)[i], place = i;
+    }
+    void join(const smallest& right) {
+        if (right.value < value) value = right.value, place = right.place;
+    }
+
+    const std::vector<number>* all;
+    number value = ~number{0};
+    std::size_t place = 0;
+};
+
+number fibonacci(number n) {
+    if (n < 2) return n;
+    if (n < 12) return fibonacci(n - 1) + fibonacci(n - 2);
+    number left = 0;
+    number right = 0;
+    tbb::task_group both;
+    both.run([&left, n] { left = fibonacci(n - 1); });
+    both.run([&right, n] { right = fibonacci(n - 2); });
+    both.wait();
+    return left + right;
+}
+
+void sort_quickly(number* first, number* last) {
+    if (last - first < 500) {
+        for (number* i = first; i < last; ++i)
+            for (number* k = i; k > first && k[0] < k[-1]; --k) std::swap(k[0], k[-1]);
+        return;
+    }
+    number* low = first;
+    number* high = last - 1;
+    const number pivot = first[(last - first) / 2];
+    while (low <= high) {
+        while (*low < pivot) ++low;
+        while (pivot < *high) --high;
+        if (low <= high) std::swap(*low++, *high--);
+    }
+    tbb::parallel_invoke([=] { sort_quickly(first, high + 1); }, [=] { sort_quickly(low, last); });
+}
+
+void loops(const std::vector<number>& all) {
+    std::vector<number> squares(all.size());
+    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, all.size()),
+                      [&](const tbb::blocked_range<std::size_t>& part) {
+                          for (std::size_t i = part.begin(); i < part.end(); ++i)
+                              squares[i] = all[i] * all[i];
+                      });
+    tbb::parallel_for(std::size_t{1}, all.size(), std::size_t{3}, [&](std::size_t i) { squares[i] += 7; });
+    std::atomic<number> pieces{0};
+    std::atomic<number> too_long{0};
+    tbb::parallel_for(
+        tbb::blocked_range<number*>(squares.data(), squares.data() + squares.size(), 100),
+        [&](const tbb::blocked_range<number*>& part) {
+            ++pieces;
+            if (part.size() > 100) ++too_long;
+            for (number& one : part) one ^= 5;
+        },
+        tbb::simple_partitioner());
+    std::printf("loops %zu %llu, %s\n", squares.size(), (unsigned long long)squares[squares.size() / 2],
+                too_long == 0 && pieces >= squares.size() / 100 ? "in grains" : "not in grains");
+
+    constexpr int rows = 300;
+    constexpr int columns = 200;
+    std::vector<int> cells(rows * columns);
+    tbb::parallel_for(tbb::blocked_range2d<int>(0, rows, 0, columns), [&](const auto& tile) {
+        for (int y = tile.rows().begin(); y < tile.rows().end(); ++y)
+            for (int x = tile.cols().begin(); x < tile.cols().end(); ++x)
+                cells[std::size_t(y * columns + x)] += y - x;
+    });
+    tbb::parallel_for(tbb::blocked_range3d<int>(0, 3, 0, 100, 0, columns), [&](const auto& box) {
+        for (int z = box.pages().begin(); z < box.pages().end(); ++z)
+            for (int y = box.rows().begin(); y < box.rows().end(); ++y)
+                for (int x = box.cols().begin(); x < box.cols().end(); ++x)
+                    cells[std::size_t((z * 100 + y) * columns + x)] *= 2;
+    });
+    long sum = 0;
+    for (const int one : cells) sum += one;
+    std::printf("cells %ld\n", sum);
+}
+
+void reductions(const std::vector<number>& all) {
+    const number total = tbb::parallel_reduce(
+        tbb::blocked_range<std::size_t>(0, all.size(), 1000), number{0},
+        [&](const tbb::blocked_range<std::size_t>& part, number sum) {
+            for (std::size_t i = part.begin(); i < part.end(); ++i) sum += all[i];
+            return sum;
+        },
+        [](number left, number right) { return left + right; });
+    smallest found(all);
+    tbb::parallel_reduce(tbb::blocked_range<std::size_t>(0, all.size()), found);
+    std::vector<number> sums(all.size());
+    const number scanned = tbb::parallel_scan(
+        tbb::blocked_range<std::size_t>(0, all.size()), number{0},
+        [&](const tbb::blocked_range<std::size_t>& part, number sum, bool writes) {
+            for (std::size_t i = part.begin(); i < part.end(); ++i) {
+                sum += all[i];
+                if (writes) sums[i] = sum;
+            }
+            return sum;
+        },
+        [](number left, number right) { return left + right; });
+    std::printf("sums %llu %llu %llu, smallest %llu at %zu\n", (unsigned long long)total,
+                (unsigned long long)scanned, (unsigned long long)sums[sums.size() / 3],
+                (unsigned long long)found.value, found.place);
+}
+
+void sorts(std::vector<number> all) {
+    std::vector<number> other = all;
+    tbb::parallel_sort(all.begin(), all.end());
+    sort_quickly(other.data(), other.data() + other.size());
+    std::printf("sorted %s, %llu\n", all == other ? "alike" : "otherwise",
+                (unsigned long long)all[all.size() / 7]);
+    tbb::parallel_sort(other, [](number left, number right) { return left > right; });
+    std::printf("first %llu\n", (unsigned long long)other.front());
+}
+
+void tasks() {
+    std::printf("fibonacci %llu\n", (unsigned long long)fibonacci(22));
+    std::list<int> listed{1, 2, 3, 4, 5};
+    std::atomic<int> product{1};
+    tbb::parallel_for_each(listed.begin(), listed.end(), [&](int one) {
+        int before = product;
+        while (!product.compare_exchange_weak(before, before * one)) {
+        }
+    });
+    std::atomic<int> nodes{0};
+    const std::vector<int> roots{6, 6};
+    tbb::parallel_for_each(roots.begin(), roots.end(), [&](int depth, tbb::feeder<int>& more) {
+        ++nodes;
+        for (int child = 0; child < 2 && depth > 0; ++child) more.add(depth - 1);
+    });
+    std::string thrown = "nothing";
+    try {
+        tbb::parallel_for(0, 1000, [](int i) {
+            if (i == 500) throw std::runtime_error("the one at 500");
+        });
+    } catch (const std::runtime_error& error) {
+        thrown = error.what();
+    }
+    std::printf("product %d, nodes %d, thrown: %s\n", product.load(), nodes.load(), thrown.c_str());
+}
+
+}  // namespace
+
+int main() {
+    const std::vector<number> all = drawn(200'000);
+    loops(all);
+    reductions(all);
+    sorts(all);
+    tasks();
+}

@@ -1,0 +1,129 @@
+// What tauto/tbb.hpp promises beyond the results, which tbb_program.cpp compares with oneTBB's.
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <functional>
+#include <stdexcept>
+#include <vector>
+
+#include <tauto/tbb.hpp>
+
+namespace {
+
+using range = tbb::blocked_range<int>;
+
+TEST_CASE("ranges split into halves, and only while they are longer than a grain") {
+    range first(0, 10, 5);
+    REQUIRE(first.is_divisible());
+    const range second(first, tbb::split{});
+    CHECK(first.size() == 5);
+    CHECK(second.begin() == 5);
+    CHECK(second.end() == 10);
+    CHECK(second.grainsize() == 5);
+    CHECK_FALSE(first.is_divisible());
+    CHECK(range(3, 1).empty());
+    CHECK(range(3, 1).size() == 0);
+
+    tbb::blocked_range2d<int> wide(0, 2, 0, 100);
+    const tbb::blocked_range2d<int> right(wide, tbb::split{});
+    CHECK(wide.cols().end() == 50);
+    CHECK(right.cols().begin() == 50);
+    CHECK(right.rows().size() == 2);
+}
+
+TEST_CASE("nothing is called for an empty range") {
+    int calls = 0;
+    tbb::parallel_for(range(5, 5), [&](const range&) { ++calls; });
+    tbb::parallel_for(7, 3, [&](int) { ++calls; });
+    tbb::parallel_for(
+        range(5, 5), [&](const range&) { ++calls; }, tbb::simple_partitioner());
+    CHECK(calls == 0);
+    const auto more = [&](const range&, int sum) { return ++calls, sum; };
+    CHECK(tbb::parallel_reduce(range(0, 0), 42, more, std::plus<>{}) == 42);
+    CHECK(calls == 0);
+}
+
+TEST_CASE("a step below 1 is refused") {
+    CHECK_THROWS_AS(tbb::parallel_for(0, 10, 0, [](int) {}), tauto::error);
+    CHECK_THROWS_AS(tbb::parallel_for(0, 10, -1, [](int) {}), tauto::error);
+}
+
+// A range of a program's own: it knows how to halve itself, and nothing else.
+struct levels {
+    int depth;
+    explicit levels(int of) : depth(of) {}
+    levels(levels& from, tbb::split) : depth(--from.depth) {}
+    [[nodiscard]] bool empty() const { return depth < 0; }
+    [[nodiscard]] bool is_divisible() const { return depth > 0; }
+};
+
+TEST_CASE("ranges of a program's own are halved as far as they can be") {
+    std::atomic<int> pieces{0};
+    tbb::parallel_for(levels(7), [&](const levels& piece) { pieces += 1 << piece.depth; });
+    CHECK(pieces == 128);
+    const auto count = [](const levels& piece, int sum) { return sum + (1 << piece.depth); };
+    CHECK(tbb::parallel_reduce(levels(12), 0, count, std::plus<>{}) == 4096);
+}
+
+TEST_CASE("a sum of doubles has the same bits each time") {
+    const auto third = [](const range& part, double sum) {
+        for (int i = part.begin(); i < part.end(); ++i) sum += 1.0 / (i + 3);
+        return sum;
+    };
+    const double once = tbb::parallel_reduce(range(0, 100'000), 0.0, third, std::plus<>{});
+    for (int turn = 0; turn < 20; ++turn)
+        CHECK(tbb::parallel_reduce(range(0, 100'000), 0.0, third, std::plus<>{}) == once);
+    CHECK(tbb::parallel_deterministic_reduce(range(0, 100'000), 0.0, third, std::plus<>{}) == once);
+}
+
+TEST_CASE("a group keeps what it is given until the wait, and can be used again") {
+    std::atomic<int> done{0};
+    tbb::task_group group;
+    for (int turn = 0; turn < 3; ++turn) {
+        done = 0;
+        for (int k = 0; k < 100; ++k)
+            group.run([&] {
+                group.run([&] { ++done; });  // from a task of its own
+                ++done;
+            });
+        CHECK(group.wait() == tbb::complete);
+        CHECK(done == 200);
+    }
+    CHECK(group.run_and_wait([&] { done = 7; }) == tbb::complete);
+    CHECK(done == 7);
+    CHECK(group.wait() == tbb::complete);
+}
+
+TEST_CASE("the exception of a task comes out of the wait, and a canceled group begins nothing") {
+    tbb::task_group group;
+    group.run([] { throw std::runtime_error("a task"); });
+    CHECK_THROWS_WITH(group.wait(), "a task");
+    bool ran = false;
+    group.run([&] { ran = true; });
+    group.cancel();
+    CHECK(group.wait() == tbb::canceled);
+    CHECK_FALSE(ran);
+    group.run([&] { ran = true; });
+    CHECK(group.wait() == tbb::complete);
+    CHECK(ran);
+
+    tbb::parallel_invoke([] {},
+                         [&] {
+                             tbb::task_group inner;
+                             inner.run([] { throw std::runtime_error("inner"); });
+                             CHECK_THROWS_WITH(inner.wait(), "inner");
+                         });
+}
+
+TEST_CASE("a group inside a loop runs its tasks where it is") {
+    std::vector<int> sums(64, 0);
+    tbb::parallel_for(0, 64, [&](int i) {
+        tbb::task_group group;
+        for (int k = 0; k < 4; ++k) group.run([&sums, i] { sums[std::size_t(i)] += i; });
+        group.wait();
+    });
+    for (int i = 0; i < 64; ++i) CHECK(sums[std::size_t(i)] == 4 * i);
+}
+
+}  // namespace
