@@ -191,19 +191,3 @@ def test_the_page_of_the_commands_has_every_exit_code() -> None:
     assert own <= codes
     source = (ROOT / "command" / "tauto.cpp").read_text()
     assert {int(code) for code in re.findall(r"constexpr int exit_\w+ = (\d+);", source)} <= codes
-
-
-def test_the_page_of_the_commands_has_every_form_of_json() -> None:
-    sources = [
-        path
-        for folder in ("lab", "runners", "probe", "emulator", "simulator", "balance", "timer", "command")
-        for path in (ROOT / folder).rglob("*")
-        if path.suffix in (".py", ".cpp", ".hpp")
-    ]
-    form = r"tautochrone\.[a-z_-]+/[0-9]+"
-    written = {
-        found for path in sources for found in re.findall(f'"({form})"', path.read_text(encoding="utf-8"))
-    }
-    page = (ROOT / "docs" / "commands.md").read_text()
-    assert len(written) > 10
-    assert written <= set(re.findall(f"`({form})`", page))

@@ -85,6 +85,14 @@ def test_hostile_words_stay_words() -> None:
     drawn(found)
 
 
+def test_a_number_and_its_unit_stay_on_one_line() -> None:
+    for padding in range(60):
+        svg = drawing.alone(halved(), f"{'x' * padding} takes 17.8 % less time, 27.6 ms and 4 KiB", "")
+        lines = [one.text or "" for one in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+        for whole in ("17.8\u00a0%", "27.6\u00a0ms", "4\u00a0KiB"):
+            assert any(whole in line for line in lines), padding
+
+
 def test_nothing_measured_is_no_picture() -> None:
     assert picture("time", "now", beside("ours", None), beside("theirs", ratio(None))) is None
 

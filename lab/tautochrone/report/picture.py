@@ -6,6 +6,7 @@ Lengths along the bars are per cent, so that the text keeps its size however wid
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -24,6 +25,7 @@ _MOST_TICKS = 5
 _ROOM_FOR_ONE = 0.08  # of the axis
 
 _WIDTH, _MARGIN = 640, 24
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|×|[nµm]?s|min|h|[kKMGT]i?B|[kMG]?Hz|[mk]?[WJ])(?!\w))")
 _SENTENCE_LETTERS, _SENTENCE_LINE = 60, 25
 
 
@@ -37,13 +39,13 @@ def in_page(picture: Picture) -> str:
 def alone(picture: Picture, sentence: str, place: str) -> str:
     """The picture as a file of its own, with the sentence above and the place below it."""
     elements, height = _drawn(picture)
-    lines = textwrap.wrap(sentence, _SENTENCE_LETTERS)
+    lines = _lines(sentence, _SENTENCE_LETTERS)
     top = _MARGIN + _SENTENCE_LINE * len(lines) + 8
     words = "".join(
         _text(_MARGIN, _MARGIN + _SENTENCE_LINE * number + 15, "sentence", line)
         for number, line in enumerate(lines)
     )
-    below = textwrap.wrap(place, _SENTENCE_LETTERS + 14)
+    below = _lines(place, _SENTENCE_LETTERS + 14)
     foot = "".join(
         _text(_MARGIN, top + height + _LINE * number, "place", line) for number, line in enumerate(below, 1)
     )
@@ -67,6 +69,11 @@ def described(picture: Picture) -> str:
     return f"{picture.title}. {'; '.join(bars)}"
 
 
+def _lines(words: str, letters: int) -> list[str]:
+    """The words in lines of so many letters; a number and its unit stay on one line."""
+    return textwrap.wrap(_BEFORE_UNIT.sub("\u00a0", words), letters)
+
+
 def _text(x: float | str, y: float, kind: str, words: str, anchor: str = "") -> str:
     where = f' text-anchor="{anchor}"' if anchor else ""
     return f'<text class="{kind}" x="{x}" y="{y}"{where}>{escape(words)}</text>'
@@ -79,7 +86,7 @@ def _drawn(picture: Picture) -> tuple[str, int]:
     end = min(reach, _MOST_OF_VALUE * most) * 1.02
     parts: list[str] = []
     y = 0
-    for line in textwrap.wrap(picture.title, _LABEL_LETTERS):
+    for line in _lines(picture.title, _LABEL_LETTERS):
         y += _LINE
         parts.append(_text(0, y - 5, "title", line))
     for bar in picture.bars:
@@ -96,7 +103,7 @@ def _drawn(picture: Picture) -> tuple[str, int]:
 def _bar(bar: Bar, y: int, end: float) -> tuple[list[str], int]:
     """A label of one or more lines, the bar below it, its value and interval at its right."""
     parts = []
-    for line in textwrap.wrap(bar.label, _LABEL_LETTERS):
+    for line in _lines(bar.label, _LABEL_LETTERS):
         y += _LINE
         parts.append(_text(0, y - 3, "label", line))
     middle = y + 3 + _BAR / 2

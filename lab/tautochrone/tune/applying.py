@@ -39,7 +39,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     environment: dict[str, str]
     cpus: list[int] | None  # null: wherever it may run
     nice: int | None
-    balance: bool = False  # tauto balance starts the command
+    balance: bool  # whether its threads change CPUs to finish at once
     command: list[str]
     tuned_command: list[str]  # the command with names in braces in place of what was tried
 
