@@ -64,13 +64,15 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Knobs that are not to be tried."""
     options: tuple[str, ...] = ()
     budget: str = "60s"
+    candidates: int = 10
+    """So few that each is run often within a minute, also on a busy machine."""
 
     def words(self, cpus: int) -> list[str]:
         """The command line, on a machine with so many CPUs."""
         values = {name: [*self.knobs.get(name, ())] for name in (*self.counts, *self.knobs)}
         for name, most in self.counts.items():
             values[name] += counts_up_to(cpus, most)
-        words = ["tauto", "tune", "--budget", self.budget]
+        words = ["tauto", "tune", "--budget", self.budget, "--candidates", str(self.candidates)]
         words += ["--objective", self.objective] if self.objective != "time" else []
         words += ["--check", self.check] if self.check else []
         words += ["--same-output"] if self.same_output else []

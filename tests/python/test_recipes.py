@@ -196,7 +196,7 @@ def test_a_recipe_is_prepared_tuned_and_stored(tmp_path: Path, monkeypatch: pyte
     result = msgspec.json.decode((tmp_path / "results" / "cat.json").read_bytes(), type=Result)
     assert (result.version, result.now, result.with_it) == ("cat 1.2", "1 s", "0.8 s")
     assert (result.ratio, result.low, result.high, result.paste) == (0.8, 0.7, 0.9, "cat data -n")
-    assert result.command == "tauto tune --budget 60s --value mode=-u,-n -- cat data '{mode}'"
+    assert result.command == "tauto tune --budget 60s --candidates 10 --value mode=-u,-n -- cat data '{mode}'"
     assert asked[0][-3:] == ["cat", "data", "{mode}"]
     assert "--fresh" in asked[0][: asked[0].index("--")]
 
