@@ -361,26 +361,27 @@ def _h10(measured: _Measured) -> Shown:
 
 def _h11(measured: _Measured) -> Shown:
     """The inequality is judged where its two sides are measured and the winner is resolved."""
-    agreeing, tested = 0, 0
+    agreeing, tested, others = 0, 0, []
     for cell in measured.unequal:
         worth, fast, slow, static = _worth(cell), cell.fast_alone, cell.slow_alone, _static_all(cell)
         if worth is None or fast is None or slow is None or static is None:
-            continue
-        if not within(published.SHARED_OUT_SIZES, cell.size):
             continue
         verdict = ratio(static, fast).verdict
         threshold = models.equal_split_threshold(fast.threads, slow.threads)
         if verdict not in (verdicts.FASTER, verdicts.SLOWER) or near(worth, threshold, published.UNRESOLVED):
             continue
+        agrees = (worth > threshold) == (verdict == verdicts.SLOWER)
+        if not within(published.SHARED_OUT_SIZES, cell.size):
+            others.append(agrees)
+            continue
         tested += 1
-        agreeing += (worth > threshold) == (verdict == verdicts.SLOWER)
+        agreeing += agrees
+    beyond = f"; of smaller and larger ones, which are not judged, in {sum(others)} of {len(others)}"
     if not tested:
-        return unknown(
-            "no cell from n = 1000 to 4000 resolves equal shares from fast alone"
-            if measured.unequal
-            else _NO_UNEQUAL
-        )
-    return f"the inequality names the winner in {agreeing} of {tested} cells", agreeing == tested, ""
+        why = "no cell from n = 1000 to 4000 resolves equal shares from fast alone"
+        return unknown(f"{why}{beyond if others else ''}" if measured.unequal else _NO_UNEQUAL)
+    said = f"the inequality names the winner in {agreeing} of {tested} cells"
+    return f"{said}{beyond if others else ''}", agreeing == tested, ""
 
 
 def _h12(measured: _Measured) -> Shown:
