@@ -18,7 +18,7 @@ from study_fakes import need_executables
 from tautochrone import report
 from tautochrone.cli.main import main
 from tautochrone.comparing import reporting
-from tautochrone.studies import claims_report
+from tautochrone.studies import claims_command, claims_report
 from tautochrone.studies.claims import Verdict
 from tautochrone.studies.collective.study import Collective
 from tautochrone.studies.mapreduce.study import MapReduce
@@ -119,7 +119,7 @@ def _claims(folder: Path) -> Path:
         )
         for number in range(1, 9)
     ]
-    summary = "Of 8 published claims 3 hold, 3 do not, and 2 are open: only a measurement decides those."
+    summary = claims_command.summary(verdicts)
     return claims_report.write_chapters([nbody_figures.chapter()], verdicts, summary, folder / "claims.html")
 
 
