@@ -1,4 +1,4 @@
-"""The tests of the statistics notice the bugs that somebody might write; see `mutation`, which tries them all."""
+"""The tests of the statistics notice the bugs that somebody might write; `mutation` tries them all."""
 
 from __future__ import annotations
 
