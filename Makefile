@@ -78,7 +78,7 @@ test: ## Every test
 	@sh tools/packages.sh build $(peer_marks) test program browser
 	@sh tools/venv.sh test
 	@rm -rf build/test
-	@$(if $(filter cpp python machine docs,$(stages)),$(MAKE) build-default || echo 'Some stages failed.')
+	@$(if $(filter cpp python machine docs browser,$(stages)),$(MAKE) build-default || echo 'Some stages failed.')
 	@$(MAKE) --keep-going --jobs=2 --output-sync=target $(patsubst %,test-%,$(filter $(FIRST),$(stages))) no-stage || echo 'Some stages failed.'
 	@$(MAKE) $(patsubst %,test-%,$(filter $(THEN),$(stages))) no-stage || echo 'Some stages failed.'
 	@$(MAKE) --keep-going --jobs=3 --output-sync=target $(patsubst %,test-%,$(filter-out $(FIRST) $(THEN),$(stages))) no-stage || echo 'Some stages failed.'
@@ -107,7 +107,7 @@ test-models:
 test-consumers:
 	$(stage) 12m $(pytest) tests/consumers
 test-browser:
-	$(stage) 12m $(pytest) tests/browser
+	$(stage) 12m env $(built_runners) $(pytest) tests/browser
 
 test-repeat: ## What touches time or processes, often
 	@sh tools/packages.sh build $(peer_marks) test program
