@@ -17,7 +17,7 @@ from tautochrone.tune import tuning
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """Write the report of stored results again, or only its first screen.
+    """Write the report of stored results again, or its first screen.
 
     As a picture or as Markdown, the first screen stands where a page cannot: in a pull request, in a README.
 
