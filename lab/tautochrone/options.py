@@ -59,6 +59,12 @@ def words_of(text: str, option: str) -> list[str]:
     return words
 
 
+def check_nodes(nodes: int) -> None:
+    """TautoError for a ``--nodes`` of less than 1."""
+    if nodes < 1:
+        raise TautoError(f"--nodes {nodes} leaves nothing to run on", "Ask for 1 or more")
+
+
 def split_as_a_shell(text: str, what: str) -> tuple[str, ...]:
     """The words that a shell would make of a text; `what` names it. TautoError where a quote is left open."""
     try:

@@ -14,7 +14,7 @@ from tautochrone.jobs import work
 from tautochrone.jobs.here import Here
 from tautochrone.jobs.kept import Kept
 from tautochrone.measuring.progress import SilentProgress, progress_for
-from tautochrone.options import Option, split_as_a_shell
+from tautochrone.options import Option, check_nodes, split_as_a_shell
 from tautochrone.results import USUAL_FOLDER
 
 KEPT_FILE = USUAL_FOLDER / "simulations.jsonl"
@@ -101,8 +101,7 @@ KEPT = Option(
 @contextmanager
 def spread_over(launcher: Sequence[str], nodes: int, dask: str | None, kept: Path | None) -> Iterator[None]:
     """While this lasts, jobs of this process are done there. TautoError for options that do not agree."""
-    if nodes < 1:
-        raise TautoError(f"--nodes {nodes} leaves nothing to run on", "Ask for 1 or more")
+    check_nodes(nodes)
     if nodes > 1 and not launcher:
         raise TautoError(
             f"--nodes {nodes} needs what starts a worker on a node of its own",

@@ -23,7 +23,7 @@ from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import RunResult
 from tautochrone.measuring.objective import Objective
 from tautochrone.measuring.subprocess_executor import ProgramExecutor
-from tautochrone.options import format_cpus
+from tautochrone.options import check_nodes, format_cpus
 from tautochrone.pool import Pool
 from tautochrone.programs.commands import only_wraps
 from tautochrone.tune.options import TuneRequest
@@ -151,8 +151,7 @@ def scratch_of(request: TuneRequest) -> Scratch:
 def check_spreading(request: TuneRequest, objective: Objective) -> None:
     """TautoError for several runs at a time on one machine, and for joules of a machine that runs nothing."""
     nodes, launcher = request.nodes, request.launcher
-    if nodes < 1:
-        raise TautoError(f"--nodes {nodes} leaves nothing to run on", "Ask for 1 or more")
+    check_nodes(nodes)
     if nodes > 1 and not launcher:
         raise TautoError(
             f"--nodes {nodes} without --launcher would run candidates side by side on this machine",
