@@ -250,6 +250,12 @@ def table(lines: Sequence[Line]) -> str:
             "theirs_bias",
             lambda value: f"{1e6 * value:.0f} µs",
         ),
+        (
+            "the same, less the start of an empty program",
+            "less_start",
+            "theirs_bias",
+            lambda value: f"{1e6 * value:.0f} µs",
+        ),
         ("start until the first run", "ours_first", "theirs_first", lambda value: f"{1e3 * value:.0f} ms"),
     ):
         several = [one for one in lines if mine in one]
