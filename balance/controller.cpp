@@ -229,6 +229,7 @@ void controller::end_window(nanoseconds now) {
         if (done_ == way::seats) holding_.learn(team_.of_note());
         seen.seconds = done.seconds;
         seen.work = done.work;
+        seen.counted = done.counted;
         seen.reachable = seen.seconds * cpus_.of_the_fastest(done.threads);
         seen.of_fastest = seen.seconds * cpus_.of_those_like_the_fastest(done.threads);
         seen.equal = cpus_.all_equal();

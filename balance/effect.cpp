@@ -13,10 +13,13 @@ constexpr std::array<double, 3> stakes{0.3, 0.6, 0.9};
 constexpr double enough = 20;         // evidence: wrong once in 20 programs that it does not help
 constexpr double enough_against = 7;  // nothing is lost by leaving a program to Linux
 constexpr double worth_it = 0.01;     // of the time: with less it is left alone
-constexpr double surely =
-    1.1;  // above the work of the fastest CPUs alone; that of slow ones is not known well
-constexpr double to_win = 0.04;      // of what is reachable: with less it is not even tried
-constexpr double clear = 1.03;       // a way that is faster by this goes on while the evidence is collected
+constexpr double worth_it_if_estimated = 0.06;
+// Above what the fastest CPUs alone do: what slow ones do is not known well.
+constexpr double surely = 1.1;
+constexpr double to_win = 0.04;  // of what is reachable: with less it is not even tried
+// A way that is faster by this goes on while the evidence is collected.
+constexpr double clear = 1.03;
+constexpr double clear_if_estimated = 1.12;
 constexpr double short_look = 0.05;  // seconds: so short a window costs less than to guess
 constexpr double fallen = 0.85;      // of its rate, twice in a row: another way may be better now
 constexpr std::size_t most_tries = 40;
@@ -125,7 +128,7 @@ void effect::look_at_next(const window& seen) {
         if (so_far < promised || seen.seconds < short_look) return;
     }
     if (best_ == way::alone) return rest(first_rest, "nothing that could be done promised a gain");
-    if (best_rate_ > clear * alone_.rate()) return keep();
+    if (best_rate_ > (seen.counted ? clear : clear_if_estimated) * alone_.rate()) return keep();
     phase_ = phase::tries;
     tried_ = 0;
     start_pair();
@@ -188,7 +191,8 @@ void effect::add_pair(const pair& both) {
     ++tried_;
     if (balanced.work <= 0 || alone.work <= 0) return;
     const double log = std::log(alone.rate()) - std::log(balanced.rate());
-    const bool helps = log < -worth_it;
+    const double least = balanced.counted && alone.counted ? worth_it : worth_it_if_estimated;
+    const bool helps = log < -least;
     logs_.push_back(log);
     helps_.add(helps);
     kept_ = kept_ || helps_.value() >= enough;
@@ -196,7 +200,7 @@ void effect::add_pair(const pair& both) {
     if (phase_ == phase::keeps && helps && helps_.value() >= enough)
         does_not_ = {};
     else
-        does_not_.add(log > -worth_it);
+        does_not_.add(log > -least);
     const bool undecided = phase_ == phase::keeps && helps_.value() < enough && tried_ >= most_tries;
     if (does_not_.value() >= enough_against || undecided)
         rest(first_rest, "no gain was seen against windows in which Linux was left alone");
@@ -216,7 +220,10 @@ double effect::between(const window& alone, double rate) const {
     if (rate <= 0) return 0;
     const double lost = alone.seconds * std::max(1 - alone.rate() / rate, 0.0);
     const double spent = lost / (helps_.value() >= enough ? may_cost : may_cost_to_learn);
-    return std::clamp(spent, lost > 0 ? fewest_between * alone.seconds : 0.0, longest_between);
+    const double fewest = lost > 0 ? fewest_between * alone.seconds : 0.0;
+    // What is only estimated is not trusted before it was seen again.
+    const bool is_sure = alone.counted || helps_.value() >= enough;
+    return std::clamp(spent, fewest, is_sure ? longest_between : fewest);
 }
 
 void effect::rest(nanoseconds first, const std::string& reason) {

@@ -43,6 +43,7 @@ struct window {
     double work = 0;            // done, in seconds at speed 1
     double reachable = 0;       // with every thread at work on the fastest CPUs all the time
     double of_fastest = 0;      // the same on CPUs that are as fast as the fastest
+    bool counted = false;       // `work` was counted, not estimated by the speeds of CPUs
     bool equal = true;          // no CPU is faster than another
     std::vector<way> possible;  // besides leaving it alone, the most promising first
 

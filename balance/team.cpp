@@ -307,7 +307,8 @@ team::tally team::take_tally() {
         if (of_a_place_ == 0) of_a_place_ = each;
         unlike_ += follows * (std::abs(each / of_a_place_ - 1) - unlike_);
         of_a_place_ += follows * (each - of_a_place_);
-        if (unlike_ < alike) found.work = places * found.seconds * of_a_place_;
+        found.counted = unlike_ < alike;
+        if (found.counted) found.work = places * found.seconds * of_a_place_;
     }
     // The round that goes on counts for the next window only if it has just begun.
     const bool just_begun = now - last_round_.at < rounds_took() / 20;

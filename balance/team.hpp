@@ -77,6 +77,7 @@ class team {
         double work = 0;
         double seconds = 0;
         std::size_t threads = 0;
+        bool counted = false;  // by places
     };
     tally take_tally();
     void begin_window();

@@ -229,6 +229,21 @@ way after(effect& judged, std::initializer_list<double> rates) {
     return judged.next();
 }
 
+TEST_CASE("a_small_gain_goes_on_at_once_only_where_work_is_counted") {
+    for (const bool counted : {false, true}) {
+        effect judged(1);
+        for (const double rate : {0.5, 0.53, 0.53, 0.53}) {
+            window seen = on_fast_and_slow();
+            seen.possible = {way::seats, way::moves, way::fastest};
+            seen.done = judged.next();
+            seen.counted = counted;
+            seen.work = rate * seen.seconds;
+            judged.add(seen);
+        }
+        CHECK(judged.now() == (counted ? effect::phase::keeps : effect::phase::tries));
+    }
+}
+
 TEST_CASE("a_clear_gain_goes_on_at_once") {
     effect judged(1);
     CHECK(after(judged, {0.5, 1.23}) == way::seats);
@@ -373,6 +388,13 @@ TEST_CASE("a_mask_that_the_program_set_while_it_was_held_stays") {
     mover.release(sleeper.pid());
     const cpu_set_t after = mask_of(sleeper.pid());
     CHECK(CPU_EQUAL(&own, &after));
+}
+
+TEST_CASE("a_guard_that_finds_no_narrow_mask_ends_at_once") {
+    const moves mover;
+    const nanoseconds began = tauto::timer::now();
+    mover.put_back_all();
+    CHECK(tauto::timer::now() - began < 200 * millisecond);  // all of its pauses
 }
 
 TEST_CASE("threads_that_the_program_pinned_are_left_alone") {
