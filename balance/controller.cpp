@@ -13,18 +13,19 @@ namespace tauto::balance {
 namespace {
 
 constexpr nanoseconds latest_look = 10 * millisecond;
-constexpr nanoseconds shortest_window = 20 * millisecond;  // of whole rounds
+constexpr nanoseconds shortest_window = 20 * millisecond;        // of whole rounds
+constexpr nanoseconds shortest_first_window = 40 * millisecond;  // of a way
 constexpr nanoseconds longest_window = 500 * millisecond;
-constexpr int rounds_of_a_first_window = 3;  // of a way: the first is not yet as the others
+constexpr int rounds_of_a_first_window = 3;  // the first is not yet as the others
 constexpr std::size_t windows_to_learn_in = 3;
-constexpr double long_round = 15e-3;         // seconds of work: windows end with the round from here on
-constexpr double too_short_for_many = 3e-3;  // the same, where more threads than CPUs are at work
-constexpr double too_short_to_move = 1e-3;   // seconds of work until threads wait for each other
+constexpr double long_round = 15e-3;        // seconds of work: windows end with the round from here on
+constexpr double too_short_to_move = 1e-3;  // seconds of work until threads wait for each other
 constexpr nanoseconds look_if_unforeseen = 2 * millisecond;
 constexpr nanoseconds soonest_look = 100'000;
 constexpr nanoseconds after_an_end = 50'000;   // for the switch to be recorded
 constexpr double done_with_everything = 1e12;  // seconds
 constexpr nanoseconds search_every = 100 * millisecond;
+constexpr nanoseconds search_where_births_are_told = 1'000 * millisecond;
 constexpr nanoseconds ask_every = 100 * millisecond;
 constexpr double own_share = 0.008;        // of one CPU
 constexpr double largest_allowance = 3e6;  // ns of CPU time that were not used before
@@ -46,7 +47,7 @@ controller::controller(pid_t root, const cpu_set_t& given, speeds& cpus, moves& 
       how_(how),
       team_(root, cpus, how.files, marks),
       holding_(given, mover, marks),
-      effect_(how.seed),
+      effect_(how.seed, how.begin_seated),
       began_(timer::now()),
       window_began_(began_),
       window_ends_(began_ + longest_window),
@@ -59,6 +60,7 @@ void controller::run(int signals, const std::function<bool()>& ended) {
     const nanoseconds processor_before = timer::processor_time();
     processor_ = processor_before;
     done_ = what_to_do();
+    team_.watch_exactly(done_ == way::moves);
     for (;;) {
         const nanoseconds until =
             std::min({window_ends_, next_ask, resting() ? window_ends_ : std::min(next_look_, next_search_)});
@@ -72,7 +74,7 @@ void controller::run(int signals, const std::function<bool()>& ended) {
         if (!resting() && now >= std::min(next_look_, window_ends_)) look(now);
         if (!resting() && now >= next_search_) {
             team_.search();
-            next_search_ = now + search_every;
+            next_search_ = now + (team_.watches_exactly() ? search_where_births_are_told : search_every);
         }
         if (now >= window_ends_ || window_is_full()) end_window(now);
     }
@@ -93,13 +95,18 @@ void controller::look(nanoseconds now) {
 void controller::act() {
     if (done_ == way::moves) return place_threads();
     if (done_ == way::alone) return;
-    const std::vector<member*> working = team_.of_note();
-    account_.moves += done_ == way::seats ? holding_.seat(working, cpus_) : holding_.gather(working, cpus_);
+    account_.moves += done_ == way::seats ? holding_.seat(team_.to_seat(how_.begin_seated), cpus_)
+                                          : holding_.gather(team_.of_note(), cpus_);
 }
 
 bool controller::window_is_full() const {
-    const int rounds = effect_.now() == effect::phase::looks ? rounds_of_a_first_window : 1;
-    return !resting() && team_.rounds_took() >= shortest_window && team_.rounds() >= rounds;
+    if (resting()) return false;
+    const bool first = effect_.now() == effect::phase::looks;
+    const nanoseconds shortest = first ? shortest_first_window : shortest_window;
+    const int rounds = first ? rounds_of_a_first_window : 1;
+    if (team_.places_passed() >= static_cast<std::uint64_t>(rounds + 1))
+        return timer::now() - window_began_ >= shortest;
+    return team_.rounds_took() >= shortest && team_.rounds() >= rounds;
 }
 
 // The most promising first.
@@ -112,9 +119,8 @@ std::vector<way> controller::possible_ways() {
     if (can_hold && more_than_cpus) found.push_back(way::seats);
     // Shares are learned in the first windows.
     if (can_hold && shared_out) found.insert(found.end(), windows_to_learn_in, way::seats);
-    const double round = stretch();
+    const double round = team_.between_places() > 0 ? team_.between_places() : stretch();
     if (round == 0 || round >= too_short_to_move) found.push_back(way::moves);
-    if (more_than_cpus && round > too_short_for_many) std::ranges::reverse(found);
     if (can_hold) found.push_back(way::fastest);
     return found;
 }
@@ -123,7 +129,7 @@ double controller::stretch() const {
     double sum = 0;
     double count = 0;
     for (const auto& [thread, one] : team_.members())
-        if (one.stretch > 0 && one.now != doing::sleeps && !one.spins) {
+        if (one.stretch > 0 && one.now != doing::sleeps && !one.waits) {
             sum += one.stretch;
             ++count;
         }
@@ -142,7 +148,7 @@ std::vector<worker> controller::as_workers(std::span<member* const> members) con
     // Who spins has the slowest CPU: it is in nobody's way there.
     for (const member* one : members)
         workers.push_back(
-            {one->spins ? done_with_everything : one->done, cpus_.index_of(one->cpu), one->pinned});
+            {one->waits ? done_with_everything : one->done, cpus_.index_of(one->cpu), one->pinned});
     return workers;
 }
 
@@ -178,21 +184,23 @@ void controller::place_threads() {
 // When somebody must change, or has come to the end of what it usually does.
 nanoseconds controller::foreseen(nanoseconds now) {
     std::vector<member*> at_work = on_our_cpus();
-    std::erase_if(at_work, [](const member* one) { return one->spins; });
+    std::erase_if(at_work, [](const member* one) { return one->waits; });
     // Somebody waits: the others are at the end, too, or begin something new together. When, is not known.
     if (at_work.size() != last_at_work_) eager_ = soonest_look;
     last_at_work_ = at_work.size();
     busiest_ = std::max(at_work.size(), busiest_);
     double soonest = timer::to_seconds(stretch() > 0 ? latest_look : look_if_unforeseen);
-    if (at_work.size() < busiest_) {
-        eager_ = std::min(2 * eager_, latest_look);
-        soonest = timer::to_seconds(eager_);
-    }
+    bool end_is_foreseen = false;
     for (const member* one : at_work) {
         const double speed = cpus_.per_second()[cpus_.index_of(one->cpu)];
         const double left = one->stretch - (one->done - one->done_at_waking);
-        if (one->stretch > 0 && left > 0)
-            soonest = std::min(soonest, left / speed + timer::to_seconds(after_an_end));
+        if (one->stretch <= 0 || left <= 0) continue;
+        end_is_foreseen = true;
+        soonest = std::min(soonest, left / speed + timer::to_seconds(after_an_end));
+    }
+    if (at_work.size() < busiest_ && !end_is_foreseen) {
+        eager_ = std::min(2 * eager_, latest_look);
+        soonest = timer::to_seconds(eager_);
     }
     soonest = std::min(soonest, until_a_change(as_workers(at_work), cpus_.per_second(), tolerance_));
     return now + timer::to_nanoseconds(soonest);
@@ -221,6 +229,7 @@ void controller::end_window(nanoseconds now) {
         if (done_ == way::seats) holding_.learn(team_.of_note());
         seen.seconds = done.seconds;
         seen.work = done.work;
+        seen.counted = done.counted;
         seen.reachable = seen.seconds * cpus_.of_the_fastest(done.threads);
         seen.of_fastest = seen.seconds * cpus_.of_those_like_the_fastest(done.threads);
         seen.equal = cpus_.all_equal();
@@ -243,6 +252,7 @@ void controller::begin_window(nanoseconds now) {
     if (done_ == what_to_do()) return;
     holding_.end();
     done_ = what_to_do();
+    team_.watch_exactly(done_ == way::moves);
     act();
     plan_next_look(timer::now());
 }

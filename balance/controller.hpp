@@ -32,8 +32,9 @@ struct account {
 
 struct manner {
     bool even_pinned = false;
-    bool files = false;     // watch by /proc alone
-    way only = way::alone;  // what to do without asking whether it helps; alone: ask
+    bool files = false;         // watch by /proc alone
+    way only = way::alone;      // what to do without asking whether it helps; alone: ask
+    bool begin_seated = false;  // the number of threads was chosen for that
     unsigned seed = 0;
 };
 

@@ -13,17 +13,25 @@ constexpr std::array<double, 3> stakes{0.3, 0.6, 0.9};
 constexpr double enough = 20;         // evidence: wrong once in 20 programs that it does not help
 constexpr double enough_against = 7;  // nothing is lost by leaving a program to Linux
 constexpr double worth_it = 0.01;     // of the time: with less it is left alone
-constexpr double to_win = 0.04;       // of what is reachable: with less it is not even tried
-constexpr double clear = 1.12;        // a way that is faster by this goes on while the evidence is collected
-constexpr double fallen = 0.85;       // of its rate: another way may be better now
+constexpr double worth_it_if_estimated = 0.06;
+// Above what the fastest CPUs alone do: what slow ones do is not known well.
+constexpr double surely = 1.1;
+constexpr double to_win = 0.04;  // of what is reachable: with less it is not even tried
+// A way that is faster by this goes on while the evidence is collected.
+constexpr double clear = 1.03;
+constexpr double clear_if_estimated = 1.12;
+constexpr double short_look = 0.05;  // seconds: so short a window costs less than to guess
+constexpr double fallen = 0.85;      // of its rate, twice in a row: another way may be better now
 constexpr std::size_t most_tries = 40;
 constexpr nanoseconds first_rest = 3'000 * millisecond;
 constexpr nanoseconds shortest_rest = 100 * millisecond;
 constexpr nanoseconds longest_rest = 160'000 * millisecond;
 constexpr nanoseconds longest_rest_untried = 1'000 * millisecond;
-constexpr std::size_t first_spacing = 4;  // windows between two that are left alone
-constexpr std::size_t unsure_spacing = 12;
-constexpr std::size_t last_spacing = 40;
+// What the windows that are left alone may cost, of the time between two.
+constexpr double may_cost_to_learn = 0.02;
+constexpr double may_cost = 0.008;      // once it was seen to help
+constexpr double fewest_between = 4;    // windows
+constexpr double longest_between = 30;  // seconds
 
 }  // namespace
 
@@ -53,7 +61,11 @@ double evidence::value() const {
     return sum / static_cast<double>(wealth_.size());
 }
 
-effect::effect(unsigned seed) : chance_(seed) {}
+effect::effect(unsigned seed, bool seated) : chance_(seed) {
+    if (!seated) return;
+    best_ = way::seats;
+    keep();
+}
 
 paired_ratio effect::ratio() const {
     return tauto::detail::judge(logs_, 0.95, 1);
@@ -82,13 +94,17 @@ void effect::watch(const window& seen) {
     begin_looking(seen);
 }
 
-void effect::begin_looking(const window& alone) {
+// `rate`: of the best way, if it was seen already.
+void effect::begin_looking(const window& alone, double rate) {
     phase_ = phase::looks;
     does_not_ = {};
-    alone_rate_ = alone.rate();
-    best_ = way::alone;
-    best_rate_ = 0;
+    alone_ = alone;
     left_ = alone.possible;
+    if (rate > 0)
+        std::erase(left_, best_);
+    else
+        best_ = way::alone;
+    best_rate_ = rate;
     look_at_next(alone);
 }
 
@@ -106,12 +122,13 @@ void effect::look_at_next(const window& seen) {
     while (!left_.empty()) {
         way_ = left_.front();
         left_.erase(left_.begin());
-        const double promised = way_ == way::fastest ? seen.of_fastest / seen.seconds : reachable;
-        const double so_far = std::max(best_rate_, alone_rate_);
-        if (so_far < (1 - to_win) * promised) return;
+        const double promised =
+            way_ == way::fastest ? surely * seen.of_fastest / seen.seconds : (1 - to_win) * reachable;
+        const double so_far = std::max(best_rate_, alone_.rate());
+        if (so_far < promised || seen.seconds < short_look) return;
     }
     if (best_ == way::alone) return rest(first_rest, "nothing that could be done promised a gain");
-    if (best_rate_ > clear * alone_rate_) return keep();
+    if (best_rate_ > (seen.counted ? clear : clear_if_estimated) * alone_.rate()) return keep();
     phase_ = phase::tries;
     tried_ = 0;
     start_pair();
@@ -138,10 +155,8 @@ void effect::try_with(const window& seen) {
 void effect::keep_on(const window& seen) {
     const bool awaits_one_behind = open_.size() == 1 && open_[0].done == way::alone;
     if (seen.done != way::alone && !awaits_one_behind) {
-        if (until_pair_ > 0) {
-            --until_pair_;
-            return;
-        }
+        until_pair_ -= seen.seconds;
+        if (until_pair_ > 0) return;
         way_ = way::alone;  // the next
         if (chance_() & 1U) open_.push_back(seen);
         return;
@@ -152,9 +167,15 @@ void effect::keep_on(const window& seen) {
     const pair both = take_pair();
     add_pair(both);
     if (phase_ != phase::keeps) return;
-    until_pair_ = spacing_;
     const double rate = both.balanced.rate();
-    if (rate < fallen * best_rate_ && both.alone.possible.size() > 1) return begin_looking(both.alone);
+    if (best_rate_ == 0) {  // it began with this way: are there better ones?
+        begin_looking(both.alone, rate);
+        return;
+    }
+    until_pair_ = between(both.alone, rate);
+    const bool fell = rate < fallen * best_rate_;
+    if (std::exchange(fell_, fell) && fell && both.alone.possible.size() > 1)
+        return begin_looking(both.alone, rate);
     best_rate_ += (rate - best_rate_) / 4;
 }
 
@@ -170,7 +191,8 @@ void effect::add_pair(const pair& both) {
     ++tried_;
     if (balanced.work <= 0 || alone.work <= 0) return;
     const double log = std::log(alone.rate()) - std::log(balanced.rate());
-    const bool helps = log < -worth_it;
+    const double least = balanced.counted && alone.counted ? worth_it : worth_it_if_estimated;
+    const bool helps = log < -least;
     logs_.push_back(log);
     helps_.add(helps);
     kept_ = kept_ || helps_.value() >= enough;
@@ -178,9 +200,7 @@ void effect::add_pair(const pair& both) {
     if (phase_ == phase::keeps && helps && helps_.value() >= enough)
         does_not_ = {};
     else
-        does_not_.add(log > -worth_it);
-    spacing_ = helps ? std::min(helps_.value() >= enough ? last_spacing : unsure_spacing, 2 * spacing_)
-                     : std::max<std::size_t>(spacing_ / 2, 1);
+        does_not_.add(log > -least);
     const bool undecided = phase_ == phase::keeps && helps_.value() < enough && tried_ >= most_tries;
     if (does_not_.value() >= enough_against || undecided)
         rest(first_rest, "no gain was seen against windows in which Linux was left alone");
@@ -192,8 +212,18 @@ void effect::keep() {
     way_ = best_;
     reason_.clear();
     does_not_ = {};
-    spacing_ = first_spacing;
-    until_pair_ = spacing_;
+    until_pair_ = between(alone_, best_rate_);
+}
+
+// Seconds from a window that was left alone to the next, if balanced windows do `rate`.
+double effect::between(const window& alone, double rate) const {
+    if (rate <= 0) return 0;
+    const double lost = alone.seconds * std::max(1 - alone.rate() / rate, 0.0);
+    const double spent = lost / (helps_.value() >= enough ? may_cost : may_cost_to_learn);
+    const double fewest = lost > 0 ? fewest_between * alone.seconds : 0.0;
+    // What is only estimated is not trusted before it was seen again.
+    const bool is_sure = alone.counted || helps_.value() >= enough;
+    return std::clamp(spent, fewest, is_sure ? longest_between : fewest);
 }
 
 void effect::rest(nanoseconds first, const std::string& reason) {

@@ -43,6 +43,7 @@ struct window {
     double work = 0;            // done, in seconds at speed 1
     double reachable = 0;       // with every thread at work on the fastest CPUs all the time
     double of_fastest = 0;      // the same on CPUs that are as fast as the fastest
+    bool counted = false;       // `work` was counted, not estimated by the speeds of CPUs
     bool equal = true;          // no CPU is faster than another
     std::vector<way> possible;  // besides leaving it alone, the most promising first
 
@@ -59,7 +60,8 @@ class effect {
         rests     // left alone until a later look
     };
 
-    explicit effect(unsigned seed);
+    // `seated`: begins with threads on seats, because their number was chosen for that.
+    explicit effect(unsigned seed, bool seated = false);
 
     // What is done in the next window.
     way next() const { return way_; }
@@ -79,7 +81,7 @@ class effect {
 
   private:
     void watch(const window& seen);
-    void begin_looking(const window& alone);
+    void begin_looking(const window& alone, double rate = 0);
     void look(const window& seen);
     void look_at_next(const window& seen);
     void try_with(const window& seen);
@@ -93,13 +95,14 @@ class effect {
     void add_pair(const pair& both);
     void rest(nanoseconds first, const std::string& reason);
     void keep();
+    double between(const window& alone, double rate) const;
 
     std::mt19937 chance_;
     phase phase_ = phase::watches;
     way way_ = way::alone;
     way best_ = way::alone;  // of those that were looked at
     double best_rate_ = 0;
-    double alone_rate_ = 0;
+    window alone_;           // the last before ways were looked at
     std::vector<way> left_;  // to look at
     std::string reason_ = "it ended before anything could be measured";
     nanoseconds rest_ = 0;
@@ -108,9 +111,9 @@ class effect {
     evidence helps_;
     evidence does_not_;
     std::size_t tried_ = 0;
-    std::size_t until_pair_ = 0;
-    std::size_t spacing_ = 0;
+    double until_pair_ = 0;  // seconds
     bool kept_ = false;
+    bool fell_ = false;  // its rate, in the last pair
     std::vector<double> logs_;
 };
 

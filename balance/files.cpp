@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string>
@@ -56,7 +57,7 @@ class files : public watch {
   public:
     files(pid_t process, pid_t thread)
         : stat_(folder_of(process, thread) + "/stat"), schedstat_(folder_of(process, thread) + "/schedstat") {
-        waited();
+        used_ = use_so_far();
     }
 
     void read(news& into) override {
@@ -65,30 +66,33 @@ class files : public watch {
             into.ended = true;
             return;
         }
-        // It waited for a CPU meanwhile; when, is not told.
-        const nanoseconds more = waited();
-        if (more > 0 && last_ > 0 && last_ + more < found->at) {
-            into.changes.push_back({last_, doing::waits, found->cpu});
-            into.changes.push_back({last_ + more, doing::runs, found->cpu});
-        }
-        into.changes.push_back(*found);
-        last_ = found->at;
+        change told = *found;
+        const use before = std::exchange(used_, use_so_far());
+        told.ran = used_.ran - before.ran;
+        const nanoseconds wanted = told.ran + used_.waited - before.waited;
+        // It woke up since the last look; when, is not told: at the latest that can be.
+        if (last_.now == doing::sleeps && told.ran > 0)
+            into.changes.push_back({std::max(last_.at, told.at - wanted), doing::waits, told.cpu, 0});
+        into.changes.push_back(told);
+        last_ = told;
     }
 
   private:
-    // Nanoseconds since the last call.
-    nanoseconds waited() {
+    struct use {
+        nanoseconds ran = 0;
+        nanoseconds waited = 0;  // for a CPU
+    };
+    use use_so_far() {
         const std::string_view text = schedstat_.read();
         const std::size_t second = text.find(' ');
-        if (second == text.npos) return 0;
-        const nanoseconds all = atoll(text.data() + second);
-        return all - std::exchange(waited_, all);
+        if (second == text.npos) return used_;
+        return {atoll(text.data()), atoll(text.data() + second)};
     }
 
     open_file stat_;
     open_file schedstat_;
-    nanoseconds waited_ = 0;
-    nanoseconds last_ = 0;
+    use used_;
+    change last_{0, doing::sleeps, -1};
 };
 
 }  // namespace

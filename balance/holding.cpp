@@ -15,6 +15,7 @@ constexpr double unit = 1'000'000;  // of published speeds
 constexpr double new_speed = 0.01;  // published again from here on
 constexpr double least_speed = 1e-3;
 constexpr double learns = 0.7;  // of what a window shows
+constexpr int looks_until_a_change = 5;
 
 cpu_set_t mask_of(int cpu) {
     cpu_set_t set;
@@ -58,19 +59,46 @@ int holding::seat(std::span<member* const> members, const speeds& cpus) {
         const std::size_t index = cpus.index_of(one->cpu);
         workers.push_back({one->done, index < cpus.size() ? index : 0, one->pinned});
     }
-    if (threads != seated_) {
+    std::vector<std::size_t> wanted =
+        place(workers, cpus.per_second(), std::numeric_limits<double>::infinity());
+    seat_forker(members, wanted, cpus);
+    const bool all_sit = std::ranges::all_of(threads, [this](pid_t one) { return seats_.contains(one); });
+    if (!all_sit || changed(wanted, cpus)) {
         end();
-        seated_ = threads;
-        seats_.clear();
-        for (const std::size_t index :
-             place(workers, cpus.per_second(), std::numeric_limits<double>::infinity()))
-            seats_.push_back(cpus[index].cpu);
+        for (std::size_t i = 0; i < threads.size(); ++i) seats_[threads[i]] = cpus[wanted[i]].cpu;
     }
     int put = 0;
-    for (std::size_t i = 0; i < members.size(); ++i) put += hold(*members[i], mask_of(seats_[i]));
-    if (loops_are_shared_out() && std::set<int>(seats_.begin(), seats_.end()).size() == seats_.size())
-        publish(cpus);
+    for (member* one : members) put += hold(*one, mask_of(seats_[one->thread]));
+    std::set<int> taken;
+    for (const auto& [thread, cpu] : seats_) taken.insert(cpu);
+    if (loops_are_shared_out() && taken.size() == seats_.size()) publish(cpus);
     return put;
+}
+
+// Who forks the others has work of its own between two regions: it gets the fastest of their CPUs.
+void holding::seat_forker(std::span<member* const> members, std::vector<std::size_t>& seats,
+                          const speeds& cpus) {
+    const auto forker = std::ranges::find_if(
+        members, [](const member* one) { return one->thread == one->process && !one->pinned; });
+    if (forker == members.end()) return;
+    std::size_t fastest = static_cast<std::size_t>(forker - members.begin());
+    const std::size_t own = fastest;
+    for (std::size_t i = 0; i < seats.size(); ++i)
+        if (!members[i]->pinned &&
+            cpus.per_second()[seats[i]] > same_speed * cpus.per_second()[seats[fastest]])
+            fastest = i;
+    std::swap(seats[own], seats[fastest]);
+}
+
+// Whether each of several looks in a row wanted other numbers of threads on the CPUs than there are.
+bool holding::changed(const std::vector<std::size_t>& wanted, const speeds& cpus) {
+    if (wanted.size() != seats_.size()) return false;
+    std::map<int, int> more;
+    for (const std::size_t index : wanted) ++more[cpus[index].cpu];
+    for (const auto& [thread, cpu] : seats_) --more[cpu];
+    const bool others = std::ranges::any_of(more, [](const auto& one) { return one.second != 0; });
+    others_wanted_ = others ? others_wanted_ + 1 : 0;
+    return others_wanted_ > looks_until_a_change;
 }
 
 void holding::learn(std::span<member* const> members) {
@@ -78,10 +106,11 @@ void holding::learn(std::span<member* const> members) {
     double sum = 0;
     for (const member* one : members) sum += static_cast<double>(one->was_busy);
     const double usual = sum / static_cast<double>(members.size());
-    for (std::size_t i = 0; i < seats_.size(); ++i) {
-        const auto busy = static_cast<double>(members[i]->was_busy);
-        if (members[i]->thread == seated_[i] && busy > 0)
-            learned_[seats_[i]] *= std::pow(std::clamp(usual / busy, 0.5, 2.0), learns);
+    for (const member* one : members) {
+        const auto busy = static_cast<double>(one->was_busy);
+        const auto seat = seats_.find(one->thread);
+        if (seat != seats_.end() && busy > 0)
+            learned_[seat->second] *= std::pow(std::clamp(usual / busy, 0.5, 2.0), learns);
     }
     double most = least_speed;
     for (const auto& [cpu, speed] : learned_) most = std::max(most, speed);
@@ -99,7 +128,7 @@ int holding::gather(std::span<member* const> members, const speeds& cpus) {
 
 void holding::publish(const speeds& cpus) {
     std::vector<double> by_cpu;
-    for (const int cpu : seats_) {
+    for (const auto& [thread, cpu] : seats_) {
         const auto at = static_cast<std::size_t>(cpu);
         if (by_cpu.size() <= at) by_cpu.resize(at + 1);
         by_cpu[at] = learned_.try_emplace(cpu, cpus.per_second()[cpus.index_of(cpu)]).first->second;
@@ -121,7 +150,8 @@ void holding::end() {
     }
     mover_.make(back, given_, false);
     held_.clear();
-    seated_.clear();
+    seats_.clear();
+    others_wanted_ = 0;
     if (published_.empty()) return;
     published_.clear();
     publish_speeds(shared_->cpu_speeds, nullptr, 0);

@@ -38,6 +38,9 @@ class holding {
 
   private:
     int hold(member& one, const cpu_set_t& on);
+    static void seat_forker(std::span<member* const> members, std::vector<std::size_t>& seats,
+                            const speeds& cpus);
+    bool changed(const std::vector<std::size_t>& wanted, const speeds& cpus);
     void publish(const speeds& cpus);
 
     cpu_set_t given_;
@@ -49,8 +52,8 @@ class holding {
         int came_from;
     };
     std::vector<one_held> held_;
-    std::vector<pid_t> seated_;
-    std::vector<int> seats_;
+    std::map<pid_t, int> seats_;  // the CPU of each thread
+    int others_wanted_ = 0;       // looks in a row
     std::vector<double> published_;
     std::map<int, double> learned_;  // what each CPU gets of all speeds together, as shares showed it
 };

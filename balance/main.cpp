@@ -16,6 +16,7 @@
 #include "balance/controller.hpp"
 #include "balance/preload.hpp"
 #include "balance/promptness.hpp"
+#include "balance/threads.hpp"
 #include "balance/waits.hpp"
 #include "launch/command.hpp"
 #include "launch/command_line.hpp"
@@ -35,6 +36,7 @@ using tauto::launch::leave;
 struct options {
     pid_t pid = 0;
     bool keep_waits = false;
+    bool keep_threads = false;
     bool no_preload = false;
     bool json = false;
     std::string report_path;
@@ -65,6 +67,7 @@ options read_options(int count, char** values) {
     app.add_flag("--even-pinned", wish.how.even_pinned,
                  "Move threads that the program pinned, too, within their own masks");
     app.add_flag("--keep-waits", wish.keep_waits, "Leave the settings of waiting as they are");
+    app.add_flag("--keep-threads", wish.keep_threads, "Leave the number of threads as it is");
     app.add_flag("--no-preload", wish.no_preload, "Do without the library that tells which threads wait");
     app.add_option("--only", wish.how.only, "Do this without asking whether it helps")
         ->transform(CLI::Transformer(std::map<std::string, way>{
@@ -141,7 +144,7 @@ int follow_process(pid_t pid, const tauto::launch::process& self, controller& al
     return 0;
 }
 
-int run(const options& wish) {
+int run(options wish) {
     tauto::launch::process self;
     check(wish);
     cpu_set_t given = self.original().cpus;
@@ -156,7 +159,7 @@ int run(const options& wish) {
     answer found;
     moves mover;
     tauto::launch::guard keeper([&mover](pid_t) { mover.put_back_all(); });
-    speeds cpus(probe(cpus_of(given), wish.how.files));
+    speeds cpus(probe(cpus_of(given)));
     int status = 0;
     if (wish.pid != 0) {
         found.not_preloaded = "it runs already";
@@ -169,6 +172,11 @@ int run(const options& wish) {
         const preloaded library =
             wish.no_preload ? preloaded{nullptr, "--no-preload"} : preload_marks(*program, given);
         found.not_preloaded = library.reason;
+        if (library.marks != nullptr && !wish.keep_threads && wish.how.only != way::moves) {
+            const std::vector<std::string> set = set_threads(*program, cpus);
+            wish.how.begin_seated = !set.empty();
+            found.waits.insert(found.waits.end(), set.begin(), set.end());
+        }
         command started(wish.command, self.original(), tauto::launch::without_us::goes_on);
         become_prompt();
         controller all(started.group(), given, cpus, mover, wish.how, library.marks);

@@ -26,7 +26,7 @@ namespace tauto::balance {
 
 inline constexpr char page_variable[] = "TAUTO_BALANCE_PAGE";
 inline constexpr std::uint64_t page_magic = 0x6563'6e61'6c61'6274;  // "tbalance"
-inline constexpr std::uint32_t page_version = 2;
+inline constexpr std::uint32_t page_version = 3;
 inline constexpr std::uint32_t most_slots = 1024;
 inline constexpr std::uint32_t most_cpus = 1024;
 
@@ -36,19 +36,30 @@ struct wait_state {
     std::uint32_t depth = 0;  ///< 0: it works
 };
 
+/// Places in the program that a thread has come past: ends of its parts of parallel regions, barriers,
+/// collective calls. All threads of a team come past as many.
+struct progress {
+    std::uint64_t passed = 0;  ///< how many
+    std::uint64_t at = 0;      ///< when the last was, in nanoseconds of CLOCK_MONOTONIC
+};
+
 /// One thread. A cache line, so that threads that wait do not disturb those that work.
 ///
 /// Invariants:
 /// - `owner` is a generation (high half) and a thread id (low half, 0: free). It changes by compare-exchange
 ///   only. Each change adds one to the generation, so a controller that read a dead thread's word cannot free
 ///   the slot of a thread that took it since.
+/// - `passed` is odd while its owner writes `passed_at`, and goes up by two each time: who reads the same
+/// even
+///   number before and after has the time that belongs to it.
 /// - `state` and `yields` are written by the owner alone, so it needs no read-modify-write. Both halves of
 ///   `state` are one word: who reads it twice and finds the same depth above 0 and the same count has seen
 ///   one wait that went on all the while.
 ///
 /// Memory orders: no other data hangs on `state` and `yields`, so relaxed is enough for them; a store becomes
 /// visible by itself in well under the time between two looks. Taking a slot is an acquire and leaving it is
-/// a release: the next owner's stores come after those of the one before.
+/// a release: the next owner's stores come after those of the one before. The time in `passed_at` is a
+/// release after the odd number, and read as an acquire before the second look at it.
 struct alignas(64) slot {
     std::atomic<std::uint64_t> owner;
     std::atomic<std::uint64_t> state;
@@ -56,6 +67,8 @@ struct alignas(64) slot {
     /// Set by the controller before it keeps the thread on CPUs of its choice. Taken back by the owner when
     /// it gives itself the program's mask again or the program gives it another, and by the controller.
     std::atomic<std::uint32_t> held;
+    std::atomic<std::uint64_t> passed;
+    std::atomic<std::uint64_t> passed_at;
 
     [[nodiscard]] pid_t thread() const noexcept {
         return static_cast<pid_t>(static_cast<std::uint32_t>(owner.load(std::memory_order_acquire)));
@@ -63,6 +76,12 @@ struct alignas(64) slot {
     [[nodiscard]] wait_state waits() const noexcept {
         const std::uint64_t word = state.load(std::memory_order_relaxed);
         return {static_cast<std::uint32_t>(word >> 32), static_cast<std::uint32_t>(word)};
+    }
+    /// False while the owner writes it, or where it was killed then.
+    [[nodiscard]] bool read_progress(progress& into) const noexcept {
+        const std::uint64_t before = passed.load(std::memory_order_acquire);
+        into = {before / 2, passed_at.load(std::memory_order_acquire)};
+        return before % 2 == 0 && passed.load(std::memory_order_relaxed) == before;
     }
 };
 
@@ -160,6 +179,7 @@ inline bool take(slot& one, std::uint64_t found, pid_t thread) noexcept {
     one.state.store(0, std::memory_order_relaxed);
     one.yields.store(0, std::memory_order_relaxed);
     one.held.store(0, std::memory_order_relaxed);
+    one.passed.store(0, std::memory_order_relaxed);
     return true;
 }
 
@@ -218,6 +238,14 @@ inline void begin_wait(slot& one) noexcept {
 inline void end_wait(slot& one) noexcept {
     const std::uint64_t word = one.state.load(std::memory_order_relaxed);
     if (static_cast<std::uint32_t>(word) != 0) one.state.store(word - 1, std::memory_order_relaxed);
+}
+
+/// By the owner alone.
+inline void pass(slot& one, std::uint64_t now) noexcept {
+    const std::uint64_t before = one.passed.load(std::memory_order_relaxed) & ~std::uint64_t{1};
+    one.passed.store(before + 1, std::memory_order_relaxed);
+    one.passed_at.store(now, std::memory_order_release);
+    one.passed.store(before + 2, std::memory_order_release);
 }
 
 /// By the controller alone. `count` weights; 0 of them: loops are shared out equally again.

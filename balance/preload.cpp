@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
 #include <span>
 #include <string_view>
 
@@ -77,7 +78,8 @@ std::string_view linker_of(std::string_view text, std::span<const ElfW(Phdr)> he
     return found == headers.end() ? std::string_view() : word_at(text, found->p_offset);
 }
 
-bool needs_a_sanitizer(std::string_view text, std::span<const ElfW(Phdr)> headers) {
+bool needs_one_of(std::string_view text, std::span<const ElfW(Phdr)> headers,
+                  std::initializer_list<std::string_view> begins) {
     const auto place = std::ranges::find(headers, ElfW(Word){PT_DYNAMIC}, &ElfW(Phdr)::p_type);
     if (place == headers.end()) return false;
     const auto entries = parts_at<ElfW(Dyn)>(text, place->p_offset, place->p_filesz / sizeof(ElfW(Dyn)));
@@ -88,7 +90,8 @@ bool needs_a_sanitizer(std::string_view text, std::span<const ElfW(Phdr)> header
         const std::size_t names = part.p_offset + (words->d_un.d_ptr - part.p_vaddr);
         return std::ranges::any_of(entries, [&](const ElfW(Dyn) & one) {
             const std::string_view name = one.d_tag == DT_NEEDED ? word_at(text, names + one.d_un.d_val) : "";
-            return name.starts_with("libasan.") || name.starts_with("libtsan.");
+            return std::ranges::any_of(begins,
+                                       [&](std::string_view begin) { return name.starts_with(begin); });
         });
     }
     return false;
@@ -121,10 +124,16 @@ std::string why_not_preloaded(const std::string& program) {
         const mapped_file own("/proc/self/exe");
         if (linker != linker_of(own.text(), headers_of(own.text())))
             return path + " uses another system library (" + std::string(linker) + ")";
-        if (needs_a_sanitizer(file.text(), headers)) return path + " was built with a sanitizer";
+        if (needs_one_of(file.text(), headers, {"libasan.", "libtsan."}))
+            return path + " was built with a sanitizer";
         return "";
     }
     return program + " is a script of a script, too deep";
+}
+
+bool needs_library(const std::string& program, std::string_view name) {
+    const mapped_file file(program);
+    return needs_one_of(file.text(), headers_of(file.text()), {name});
 }
 
 preloaded preload_marks(const std::string& program, const cpu_set_t& given) {

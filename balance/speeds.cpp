@@ -13,71 +13,66 @@
 #include <utility>
 
 #include "balance/placing.hpp"
-#include "balance/watch.hpp"
 
 namespace tauto::balance {
 
 namespace {
 
 constexpr nanoseconds probe_for = 10'000'000;
+constexpr int times_where_unequal = 4;   // in 10 ms an interrupted CPU does a third more or less
 constexpr double follows_within = 40e6;  // ns in which threads want a CPU: ten ticks of the slowest kernels
 constexpr double forgets_within = 2e9;   // ns in which nobody does
 
-// How long the thread ran between two moments, as the kernel tells; 0 if that is not known.
-double ran_for(watch& watched, nanoseconds from, nanoseconds to) {
-    news found;
-    watched.read(found);
-    if (found.lost || found.changes.empty()) return 0;
-    nanoseconds ran = 0;
-    nanoseconds since = from;
-    doing now = doing::runs;
-    for (const change& what : found.changes) {
-        if (what.at < from || what.at > to) continue;
-        if (now == doing::runs) ran += what.at - since;
-        since = what.at;
-        now = what.now;
-    }
-    if (now == doing::runs) ran += to - since;
-    return static_cast<double>(ran);
-}
+struct probed {
+    double blocks = 0;
+    double processor = 0;  // ns
+    double wall = 0;       // ns
+};
 
-// A chain of dependent multiplications, without memory. What interrupts it often slows its pace, too: a
-// switch is partly paid from the CPU time of the thread that is interrupted.
-cpu_speed probe_one(int cpu, bool files) {
+// A chain of dependent multiplications, without memory.
+void probe_one(int cpu, probed& into) {
     cpu_set_t only;
     CPU_ZERO(&only);
     CPU_SET(static_cast<unsigned>(cpu), &only);
     pthread_setaffinity_np(pthread_self(), sizeof only, &only);
-    // As the threads will be: to watch a thread takes some of its time at each switch.
-    const std::unique_ptr<watch> watched = files ? nullptr : watch_switches(gettid());
     volatile std::uint64_t keep = 1;
     std::uint64_t value = keep;
     const nanoseconds began = timer::now();
     const nanoseconds began_processor = timer::processor_time();
-    double blocks = 0;
-    for (; timer::now() - began < probe_for; ++blocks)
+    for (; timer::now() - began < probe_for; ++into.blocks)
         for (int i = 0; i < 2'000; ++i) value = value * 6364136223846793005U + 1442695040888963407U;
     keep = value;
-    const nanoseconds ended = timer::now();
-    const auto wall = static_cast<double>(ended - began);
-    auto processor = static_cast<double>(timer::processor_time() - began_processor);
-    // Time is counted as it will be with the threads: where one is interrupted often, the two differ.
-    if (const double ran = watched ? ran_for(*watched, began, ended) : 0; ran > 0) processor = ran;
-    return {cpu, blocks / std::max(processor, 1.0), std::min(1.0, processor / wall)};
+    into.wall += static_cast<double>(timer::now() - began);
+    into.processor += static_cast<double>(timer::processor_time() - began_processor);
+}
+
+std::vector<cpu_speed> in_relation(const std::vector<int>& cpus, const std::vector<probed>& seen) {
+    std::vector<cpu_speed> found;
+    double fastest = 0;
+    for (std::size_t i = 0; i < cpus.size(); ++i) {
+        const double pace = seen[i].blocks / std::max(seen[i].processor, 1.0);
+        found.push_back({cpus[i], pace, std::min(1.0, seen[i].processor / seen[i].wall)});
+        fastest = std::max(fastest, pace);
+    }
+    for (cpu_speed& one : found) {
+        one.pace /= fastest;
+        if (one.pace * same_speed > 1.0) one.pace = 1.0;  // no two measurements agree better
+    }
+    return found;
 }
 
 }  // namespace
 
-std::vector<cpu_speed> probe(const std::vector<int>& cpus, bool files) {
-    std::vector<cpu_speed> found(cpus.size());
-    std::vector<std::thread> threads;
-    for (std::size_t i = 0; i < cpus.size(); ++i)
-        threads.emplace_back([&found, &cpus, files, i] { found[i] = probe_one(cpus[i], files); });
-    for (std::thread& one : threads) one.join();
-    const double fastest = std::ranges::max_element(found, {}, &cpu_speed::pace)->pace;
-    for (cpu_speed& one : found) {
-        one.pace /= fastest;
-        if (one.pace * same_speed > 1.0) one.pace = 1.0;  // no two measurements agree better
+std::vector<cpu_speed> probe(const std::vector<int>& cpus) {
+    std::vector<probed> seen(cpus.size());
+    std::vector<cpu_speed> found;
+    for (int time = 0; time < times_where_unequal; ++time) {
+        std::vector<std::thread> threads;
+        for (std::size_t i = 0; i < cpus.size(); ++i)
+            threads.emplace_back([&, i] { probe_one(cpus[i], seen[i]); });
+        for (std::thread& one : threads) one.join();
+        found = in_relation(cpus, seen);
+        if (speeds(found).all_equal()) break;
     }
     return found;
 }

@@ -17,8 +17,8 @@ struct cpu_speed {
     double share = 1.0;
 };
 
-// Runs on all of these CPUs at once for some 10 ms. `files`: threads will be watched by /proc alone.
-std::vector<cpu_speed> probe(const std::vector<int>& cpus, bool files);
+// Runs on all of these CPUs at once for some 10 ms; four times as long where they are unequal.
+std::vector<cpu_speed> probe(const std::vector<int>& cpus);
 
 // The same, kept up to date from what threads get.
 class speeds {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "balance/promptness.hpp"
 #include "balance/watch.hpp"
@@ -19,6 +20,8 @@ namespace {
 // 32 bytes a switch: a thread that `tauto emulate` interrupts 20,000 times a second fills 16 pages in 50 ms.
 // The system may lock less memory for a user.
 constexpr std::array<std::size_t, 3> pages_to_try{16, 4, 1};
+
+constexpr std::size_t longest_record = 64;  // of those that are read
 
 struct record_of_switch {
     std::uint32_t process, thread;  // what sample_id_all adds to each record
@@ -51,7 +54,11 @@ perf_event_attr asked() {
 class switches : public watch {
   public:
     switches(int file, void* pages, std::size_t bytes, pid_t thread)
-        : file_(file), pages_(pages), bytes_(bytes), thread_(thread) {}
+        : file_(file),
+          pages_(pages),
+          bytes_(bytes),
+          thread_(thread),
+          seen_{timer::now(), doing::sleeps, -1} {}
     ~switches() override {
         const patience while_asking;
         munmap(pages_, bytes_);
@@ -63,39 +70,60 @@ class switches : public watch {
     void read(news& into) override {
         auto& page = *static_cast<perf_event_mmap_page*>(pages_);
         const std::uint64_t head = std::atomic_ref(page.data_head).load(std::memory_order_acquire);
+        const auto* const data = static_cast<const std::byte*>(pages_) + page.data_offset;
+        const std::uint64_t size = page.data_size;
         std::uint64_t tail = page.data_tail;
+        std::array<std::byte, longest_record> whole;
         while (tail < head) {
-            perf_event_header header{};
-            copy(page, tail, &header, sizeof header);
+            // The data is a ring. Records start at multiples of eight bytes, so none has its header at both
+            // ends.
+            const std::uint64_t at = tail % size;
+            perf_event_header header;
+            std::memcpy(&header, data + at, sizeof header);
             if (header.size == 0) break;
-            take(page, tail + sizeof header, header, into);
+            const std::byte* record = data + at;
+            if (at + header.size > size) {
+                const std::size_t first = size - at;
+                const std::size_t all = std::min<std::size_t>(header.size, longest_record);
+                std::memcpy(whole.data(), data + at, std::min(first, all));
+                if (all > first) std::memcpy(whole.data() + first, data, all - first);
+                record = whole.data();
+            }
+            take(record + sizeof header, header, into);
             tail += header.size;
         }
         std::atomic_ref(page.data_tail).store(tail, std::memory_order_release);
+        if (seen_.at != told_.at && seen_.cpu >= 0) tell(into);
     }
 
   private:
-    // The data is a ring.
-    void copy(const perf_event_mmap_page& page, std::uint64_t from, void* to, std::size_t count) const {
-        const auto* const data = static_cast<const std::byte*>(pages_) + page.data_offset;
-        const std::uint64_t at = from % page.data_size;
-        const std::size_t first = std::min<std::size_t>(count, page.data_size - at);
-        std::memcpy(to, data + at, first);
-        std::memcpy(static_cast<std::byte*>(to) + first, data, count - first);
+    void note(const change& what, news& into) {
+        const bool first = seen_.cpu < 0;
+        if (first ? what.now != doing::runs : seen_.now == doing::runs) ran_ += what.at - seen_.at;
+        seen_ = what;
+        const bool is_interruption =
+            what.now != doing::sleeps && told_.now != doing::sleeps && what.cpu == told_.cpu;
+        if (!is_interruption) tell(into);
     }
 
-    void take(const perf_event_mmap_page& page, std::uint64_t at, const perf_event_header& header,
-              news& into) const {
+    void tell(news& into) {
+        told_ = seen_;
+        told_.ran = std::exchange(ran_, 0);
+        into.changes.push_back(told_);
+    }
+
+    // `record`: behind its header.
+    void take(const std::byte* record, const perf_event_header& header, news& into) {
         if (header.type == PERF_RECORD_SWITCH) {
             record_of_switch found{};
-            copy(page, at, &found, sizeof found);
+            std::memcpy(&found, record, sizeof found);
             doing now = doing::runs;
             if (header.misc & PERF_RECORD_MISC_SWITCH_OUT)
                 now = header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? doing::waits : doing::sleeps;
-            into.changes.push_back({static_cast<nanoseconds>(found.time), now, static_cast<int>(found.cpu)});
+            note({static_cast<nanoseconds>(found.time), now, static_cast<int>(found.cpu)}, into);
         } else if (header.type == PERF_RECORD_FORK || header.type == PERF_RECORD_EXIT) {
             record_of_birth found{};
-            copy(page, at, &found, sizeof found);
+            std::memcpy(&found, record, sizeof found);
             if (header.type == PERF_RECORD_FORK)
                 into.born.push_back(static_cast<pid_t>(found.thread));
             else if (static_cast<pid_t>(found.thread) == thread_)
@@ -109,6 +137,9 @@ class switches : public watch {
     void* pages_;
     std::size_t bytes_;
     pid_t thread_;
+    change seen_;  // the last; its CPU is -1 before the first
+    change told_{0, doing::sleeps, -1};
+    nanoseconds ran_ = 0;  // since then
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "balance/team.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -13,6 +14,8 @@ namespace {
 constexpr double least_stretch = 50e-6;  // what is shorter is a lock, not a part of the work
 constexpr double part_of_note = 0.1;     // of what the busiest did
 constexpr nanoseconds shortest_round = 100'000;
+constexpr double alike = 0.35;
+constexpr double follows = 0.3;  // of what a window shows
 
 }  // namespace
 
@@ -21,16 +24,30 @@ team::team(pid_t root, speeds& cpus, bool files, page* marks)
     window_.at = looked_;
 }
 
+std::unique_ptr<watch> team::eyes_for(pid_t process, pid_t thread) {
+    if (watches_exactly()) {
+        if (auto eyes = watch_switches(thread)) return eyes;
+        files_ = state_of(process, thread).has_value();
+    }
+    return watch_files(process, thread);
+}
+
+void team::watch_exactly(bool exactly) {
+    if (exactly == exactly_) return;
+    if (!members_.empty()) look();
+    exactly_ = exactly;
+    for (auto& [thread, one] : members_) {
+        one.eyes = eyes_for(one.process, thread);
+        one.had = 0;
+    }
+}
+
 void team::add(pid_t process, pid_t thread) {
     if (members_.contains(thread)) return;
     member one;
     one.process = process;
     one.thread = thread;
-    if (!files_) {
-        one.eyes = watch_switches(thread);
-        if (!one.eyes) files_ = state_of(process, thread).has_value();
-    }
-    if (files_) one.eyes = watch_files(process, thread);
+    one.eyes = eyes_for(process, thread);
     const std::optional<change> state = state_of(process, thread);
     if (!state || !one.eyes) return;
     one.now = state->now;
@@ -83,18 +100,19 @@ double team::least_done_at_work(const member& but) const {
     return least;
 }
 
-void team::settle(member& one, nanoseconds until) {
-    const nanoseconds span = until - one.since;
-    if (span <= 0) return;
-    one.since = until;
+void team::settle(member& one, nanoseconds until, nanoseconds ran) {
+    const nanoseconds span = std::max<nanoseconds>(until - one.since, 0);
+    one.since += span;
     const std::size_t index = cpus_.index_of(one.cpu);
     if (one.now == doing::sleeps || index == cpus_.size()) return;
     one.wanted[index] += span;
     if (!one.spins) one.busy += span;
-    if (one.now != doing::runs) return;
-    uses_[index].had += span;
+    nanoseconds had = one.now == doing::runs ? span : 0;
+    if (ran >= 0) had = std::max<nanoseconds>(ran - one.had, 0);
+    one.had += had;
+    uses_[index].had += had;
     if (one.spins) return;
-    const double work = timer::to_seconds(span) * cpus_[index].pace;
+    const double work = timer::to_seconds(had) * cpus_[index].pace;
     one.done += work;
     one.worked += work;
     work_ += work;
@@ -133,23 +151,36 @@ std::span<slot> team::slots() const {
     return std::span(marks_->slots).first(std::min(marks_->used.load(std::memory_order_acquire), most_slots));
 }
 
-// A mark is a hint of this moment: who takes it back works again from the next look on.
+// What threads say at this moment tells of the time since the last look only if they said the same then, and
+// have not begun another wait.
 void team::read_marks() {
     for (slot& own : slots()) {
         const auto found = members_.find(own.thread());
         if (found == members_.end()) continue;
         member& one = found->second;
         one.marks = &own;
-        const bool waits = own.waits().depth > 0;
-        if (waits == one.spins) continue;
-        if (one.now != doing::sleeps && waits) end_stretch(one);
-        one.spins = waits;
-        if (one.now != doing::sleeps && !waits) begin_stretch(one, timer::now());
+        const auto yields = static_cast<std::uint32_t>(own.yields.load(std::memory_order_relaxed));
+        const wait_state state = own.waits();
+        const std::uint32_t begun = std::exchange(one.begun, state.begun - yields);
+        one.spins = one.waits && state.depth > 0 && begun == one.begun;
+        one.says_it_waits = state.depth > 0;
+    }
+}
+
+void team::note_waits() {
+    for (auto& [thread, one] : members_) {
+        const bool waited = std::exchange(one.waits, one.says_it_waits);
+        if (one.now == doing::sleeps || waited == one.waits) continue;
+        if (one.waits)
+            end_stretch(one);
+        else
+            begin_stretch(one, timer::now());
     }
 }
 
 void team::apply(member& one, const change& what) {
-    settle(one, what.at);
+    settle(one, what.at, what.ran);
+    one.had = 0;
     if (!one.spins && one.now == doing::sleeps && what.now != doing::sleeps) begin_stretch(one, what.at);
     if (!one.spins && one.now != doing::sleeps && what.now == doing::sleeps) end_stretch(one);
     one.now = what.now;
@@ -174,11 +205,12 @@ void team::look() {
             one.ended = true;
         }
     }
+    read_marks();
     std::ranges::stable_sort(moments_, {}, [](const moment& one) { return one.what.at; });
     for (const moment& one : moments_) apply(*one.who, one.what);
     const nanoseconds now = timer::now();
     for (auto& [thread, one] : members_) settle(one, now);
-    read_marks();
+    note_waits();
     for (auto& [thread, one] : members_)
         for (std::size_t i = 0; i < uses_.size(); ++i)
             uses_[i].most_wanted = std::max(uses_[i].most_wanted, std::exchange(one.wanted[i], 0));
@@ -207,22 +239,77 @@ std::vector<member*> team::of_note() {
     return found;
 }
 
+std::uint64_t team::places_passed() const {
+    std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max();
+    progress now;
+    for (const auto& [thread, one] : members_)
+        if (one.noted && !one.ended && one.marks != nullptr && one.marks->read_progress(now))
+            fewest = std::min(fewest, one.came.passed > 0 ? now.passed - one.came.passed : 0);
+    return fewest < std::numeric_limits<std::uint64_t>::max() ? fewest : 0;
+}
+
+// From the last place before the last tally to the last before now, in the mean of all who did a part of
+// note; 0 where one of them does not tell.
+double team::places_a_second() {
+    double sum = 0;
+    double tell = 0;
+    bool all = true;
+    for (auto& [thread, one] : members_) {
+        if (one.marks == nullptr) {
+            all = all && !one.noted;
+            continue;
+        }
+        progress now;
+        if (!one.marks->read_progress(now)) now = {};
+        const progress before = std::exchange(one.came, now);
+        if (!one.noted) continue;
+        if (before.passed == 0 || now.passed <= before.passed || now.at <= before.at) {
+            all = false;
+            continue;
+        }
+        sum += static_cast<double>(now.passed - before.passed) /
+               (1e-9 * static_cast<double>(now.at - before.at));
+        ++tell;
+    }
+    return all && tell > 0 ? sum / tell : 0;
+}
+
+std::vector<member*> team::to_seat(bool at_once) {
+    const bool all = at_once && !has_tally_;
+    std::vector<member*> found;
+    for (auto& [thread, one] : members_)
+        if (!one.ended && one.marks != nullptr && (one.ever_noted || all)) found.push_back(&one);
+    return found;
+}
+
 team::tally team::take_tally() {
+    has_tally_ = true;
     tally found;
     double most = 0;
     for (const auto& [thread, one] : members_) most = std::max(most, one.worked);
     for (auto& [thread, one] : members_) {
         one.noted = one.worked > part_of_note * most;
+        one.ever_noted = one.ever_noted || one.noted;
         one.worked = 0;
         one.was_busy = std::exchange(one.busy, 0);
         if (one.noted) ++found.threads;
     }
     const nanoseconds now = timer::now();
-    const bool by_rounds = 2 * rounds_took() > now - window_.at;
+    const double places = places_a_second();
+    between_places_ = places > 0 ? 1 / places : 0;
+    const bool by_rounds = places == 0 && 2 * rounds_took() > now - window_.at;
     const point& from = by_rounds ? first_round_ : window_;
     const point to = by_rounds ? last_round_ : point{looked_, work_};
     found.work = to.work - from.work;
     found.seconds = timer::to_seconds(to.at - from.at);
+    if (places > 0 && found.work > 0) {
+        const double each = found.work / (places * found.seconds);
+        if (of_a_place_ == 0) of_a_place_ = each;
+        unlike_ += follows * (std::abs(each / of_a_place_ - 1) - unlike_);
+        of_a_place_ += follows * (each - of_a_place_);
+        found.counted = unlike_ < alike;
+        if (found.counted) found.work = places * found.seconds * of_a_place_;
+    }
     // The round that goes on counts for the next window only if it has just begun.
     const bool just_begun = now - last_round_.at < rounds_took() / 20;
     window_ = {looked_, work_};

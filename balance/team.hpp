@@ -22,6 +22,7 @@ struct member {
     doing now = doing::sleeps;
     int cpu = 0;
     nanoseconds since = 0;
+    nanoseconds had = 0;  // of its CPU, since the last change that was told
     // Seconds of work at speed 1. Who wakes has done at least as much as the least of those at work: what
     // others did while it waited for them is not owed to it.
     double done = 0;
@@ -34,8 +35,13 @@ struct member {
     nanoseconds busy = 0;             // since then
     std::vector<nanoseconds> wanted;  // of each CPU, since the last look
     bool noted = false;               // it did a part of note of the last window's work
+    bool ever_noted = false;          // of any window's
     slot* marks = nullptr;            // its own in the page
-    bool spins = false;               // it waits, as its process says in the page: what it runs is no work
+    progress came;                    // when the window began, as the slot tells; nothing passed: not known
+    bool says_it_waits = false;       // at this look
+    bool waits = false;               // it did at the last look, as its process says in the page
+    bool spins = false;               // so it did all the time between the last two: what it ran is no work
+    std::uint32_t begun = 0;          // waits that were no yields, at the last look
     bool ended = false;
 };
 
@@ -51,26 +57,40 @@ class team {
     void search();
     // Watches nobody any more; a search begins anew.
     void forget();
+    // Watches switches, where the system allows it, or reads /proc at each look. A thread that is interrupted
+    // often is slowed by the first: one whose CPU `tauto emulate` slows takes 6 % longer.
+    void watch_exactly(bool exactly);
+    bool watches_exactly() const { return exactly_ && !files_; }
 
     const std::map<pid_t, member>& members() const { return members_; }
     std::vector<member*> at_work();
     std::vector<member*> of_note();
+    // Those with a slot that ever did a part of note. `at_once`: before the first tally, all with a slot: of
+    // GCC's OpenMP none has one before all threads are there.
+    std::vector<member*> to_seat(bool at_once);
     // The work of a window, in seconds at speed 1, and the threads that did a part of note. A round is from
     // one moment at which threads begin to work together to the next. Where whole rounds fill most of a
-    // window, `work` and `seconds` are theirs.
+    // window, `work` and `seconds` are theirs. Where threads tell of places that they came past, `work` is
+    // what these places usually stand for: what a CPU is worth differs from code to code, and places are
+    // counted exactly.
     struct tally {
         double work = 0;
         double seconds = 0;
         std::size_t threads = 0;
+        bool counted = false;  // by places
     };
     tally take_tally();
     void begin_window();
+    // The fewest places that a thread of note came past since the last tally; 0 where they do not tell.
+    std::uint64_t places_passed() const;
     // How long the whole rounds since the last tally took.
     nanoseconds rounds_took() const { return last_round_.at - first_round_.at; }
     int rounds() const { return rounds_; }
 
-    // Whether switches are seen as they happen.
+    // Whether switches can be seen as they happen.
     bool exact() const { return !files_; }
+    // Seconds between two places that threads come past, in the last window; 0: not known.
+    double between_places() const { return between_places_; }
     std::size_t threads_seen() const { return seen_; }
     std::size_t threads_moved() const;
 
@@ -81,18 +101,23 @@ class team {
     };
 
     void add(pid_t process, pid_t thread);
-    void settle(member& one, nanoseconds until);
+    std::unique_ptr<watch> eyes_for(pid_t process, pid_t thread);
+    // `ran`: since the last change that was told; negative: what it does says that.
+    void settle(member& one, nanoseconds until, nanoseconds ran = -1);
     void apply(member& one, const change& what);
     void begin_stretch(member& one, nanoseconds at);
     void note_round(nanoseconds at);
+    double places_a_second();
     void end_stretch(member& one);
     std::span<slot> slots() const;  // that were ever taken
     void read_marks();
+    void note_waits();
     double least_done_at_work(const member& but) const;
 
     pid_t root_;
     speeds& cpus_;
     bool files_;
+    bool exactly_ = false;
     page* marks_;
     std::map<pid_t, member> members_;
     struct point {
@@ -104,6 +129,9 @@ class team {
     point first_round_;
     point last_round_;
     int rounds_ = 0;
+    double between_places_ = 0;
+    double of_a_place_ = 0;  // work of all between two; 0: not known
+    double unlike_ = 1;      // by which part of it windows differ
     std::vector<moment> moments_;
     news news_;
     struct use {
@@ -112,6 +140,7 @@ class team {
     };
     std::vector<use> uses_;
     nanoseconds looked_ = 0;
+    bool has_tally_ = false;
     std::size_t seen_ = 0;
     std::size_t moved_and_gone_ = 0;
 };

@@ -19,6 +19,8 @@ struct change {
     nanoseconds at;
     doing now;
     int cpu;
+    nanoseconds ran =
+        -1;  // since the last change that was told of it; negative where only its state is known
 };
 
 struct news {
@@ -35,7 +37,8 @@ class watch {
     virtual void read(news& into) = 0;
 };
 
-// Each switch, as the kernel records it (perf_event_open). Null where the system refuses that.
+// Switches, as the kernel records them (perf_event_open). Interruptions, after which the thread goes on where
+// it was, are told together. Null where the system refuses that.
 std::unique_ptr<watch> watch_switches(pid_t thread);
 
 // The same from /proc, read at each look: what is shorter than the time between two is not seen.

@@ -1,9 +1,10 @@
 """`tauto balance` beside Linux alone, in turns: ``python -m benchmarks.balance --parts loops,threads``.
 
-The parts, all but the last with the last CPU slower by ``--factor``:
+The parts, all but the last with the last CPU, or ``--slow`` of them, slower by ``--factor``:
 
 - ``loops``: a static OpenMP loop, built by GCC and by clang, whose regions take so many milliseconds on one
-  fast CPU. Beside Linux alone stand threads pinned to a CPU each, and one fast CPU alone.
+  fast CPU, or on all fast ones. Beside Linux alone stand threads pinned to a CPU each, more threads than
+  CPUs, and the fast CPUs alone.
 - ``threads``: the same work by 4, 8 and 16 threads with pthread barriers.
 - ``midway``: the CPU becomes slow in the middle of the run.
 - ``programs``: programs of other people.
@@ -37,7 +38,7 @@ from tautochrone.machine.probe import read_machine
 from tautochrone.results.journal import Journal
 from tautochrone.verdicts import median_interval
 
-SCHEMA = "tautochrone.balance-benchmark/2"
+SCHEMA = "tautochrone.balance-benchmark/3"
 REGIONS_MS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
 BARRIER_MS = 30.0
 INPUT_BYTES = 48_000_000
@@ -47,7 +48,7 @@ PASSIVE = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME":
 PINNED = {**PASSIVE, "OMP_PROC_BIND": "true", "OMP_PLACES": "cores"}
 
 # Work on one fast CPU of each side of a loop, in seconds.
-SECONDS = {"fast": 1.0, "linux": 1.5, "pinned": 0.7, "balance": 5.0, "linux, more": 1.5, "balance, more": 2.5}
+SECONDS = {"fast": 0.6, "linux": 0.8, "pinned": 0.4, "balance": 5.0, "linux, more": 0.8}
 
 NUMPY = """
 import hashlib, sys, numpy
@@ -89,11 +90,12 @@ def balanced(words: Sequence[str], *options: str) -> list[str]:
 class Bench:
     """The machine, the loops that are built for it, and what a millisecond of work is."""
 
-    def __init__(self, folder: Path, chance: random.Random) -> None:
+    def __init__(self, folder: Path, chance: random.Random, slow: int) -> None:
         self.folder = folder
         self.chance = chance
         self.cpus = sorted(os.sched_getaffinity(0))
-        self.fast = frozenset(self.cpus[:1])
+        self.slow = self.cpus[-slow:]
+        self.fast = frozenset(self.cpus[:-slow])
         self.loops = {"gcc": str(runners.find("tauto-bench-static-loop"))}
         libomp = runners.find_libomp()
         if libomp and shutil.which("clang++"):
@@ -105,7 +107,7 @@ class Bench:
 
     def _steps_of_a_millisecond(self, loop: str) -> float:
         side = Side([loop, "4800000", "10"], {"OMP_NUM_THREADS": "1"}, self.fast)
-        return 48_000_000 / min(float(side.run()[0].split()[0]) for _ in range(5)) / 1e3
+        return len(self.fast) * 48_000_000 / min(float(side.run()[0].split()[0]) for _ in range(5)) / 1e3
 
     def sides(self, sides: Mapping[str, tuple[Side, float]]) -> Line:
         """Seconds of each side for a second of work on one fast CPU, in an order drawn by lot."""
@@ -115,7 +117,7 @@ class Bench:
             line[name] = float(side.run()[0].split()[0]) / work
         return line
 
-    def loop(self, compiler: str, milliseconds: float) -> Line:
+    def loop(self, compiler: str, milliseconds: float, factor: float) -> Line:
         steps = round(self.each[compiler] * milliseconds)
 
         def side(
@@ -127,15 +129,16 @@ class Bench:
             return Side(balanced(words) if name.startswith("balance") else words, variables, cpus), work
 
         sides = {
-            "fast": side("fast", {**PASSIVE, "OMP_NUM_THREADS": "1"}, self.fast),
+            "fast": side("fast", {**PASSIVE, "OMP_NUM_THREADS": str(len(self.fast))}, self.fast),
             "linux": side("linux", PASSIVE),
             "pinned": side("pinned", PINNED),
             "balance": side("balance", PASSIVE),
         }
         if compiler == "gcc":
-            for name in ("linux, more", "balance, more"):
-                sides[name] = side(name, {**PASSIVE, "OMP_NUM_THREADS": "5"})
-        return {"compiler": compiler, "region_ms": milliseconds, **self.sides(sides)}
+            threads = round(len(self.fast) * factor) + len(self.slow)
+            sides["linux, more"] = side("linux, more", {**PASSIVE, "OMP_NUM_THREADS": str(threads)})
+        kinds = {"fast_cpus": len(self.fast), "slow_cpus": len(self.slow)}
+        return {"compiler": compiler, "region_ms": milliseconds, **kinds, **self.sides(sides)}
 
     def threads(self, count: int) -> Line:
         steps = round(self.each["gcc"] * BARRIER_MS)
@@ -154,7 +157,7 @@ class Bench:
         line: Line = {"midway": True}
         sides = {"linux": words, "balance": balanced(words)}
         for name in self.chance.sample(sorted(sides), len(sides)):
-            with emulated({self.cpus[-1]: factor}) as emulation:
+            with emulated(dict.fromkeys(self.slow, factor)) as emulation:
                 emulation.pause()
                 later = threading.Timer(seconds / 6, emulation.resume)
                 later.start()
@@ -199,11 +202,11 @@ def programs(folder: Path) -> dict[str, list[str]]:
 def lines_of_a_turn(bench: Bench, asked: argparse.Namespace) -> Iterator[Line]:
     parts = asked.parts.split(",")
     calls = programs(bench.folder) if {"programs", "equal"} & {*parts} else {}
-    with emulated({bench.cpus[-1]: asked.factor}):
+    with emulated(dict.fromkeys(bench.slow, asked.factor)):
         if "loops" in parts:
             for region in map(float, asked.regions.split(",")):
                 for compiler in bench.loops:
-                    yield bench.loop(compiler, region)
+                    yield bench.loop(compiler, region, asked.factor)
         if "threads" in parts:
             for count in (4, 8, 16):
                 yield bench.threads(count)
@@ -240,20 +243,21 @@ def _rows(lines: Sequence[Line], *names: str) -> Iterator[tuple[list[Any], list[
 def table(lines: Sequence[Line]) -> str:
     """Medians of the ratios of a turn, with 95 % intervals where there are turns enough, as Markdown."""
     out = [
-        "Times over those of one fast CPU alone.",
+        "Times over those of the fast CPUs alone.",
         "",
-        "| slower by | loop | region | turns | Linux | pinned | `tauto balance` | Linux, 5 threads "
-        "| `tauto balance`, 5 threads | over the better of fast and Linux | bound |",
+        "| slower by | loop | region | turns | Linux | Linux, more threads | pinned | `tauto balance` "
+        "| over the better of fast and Linux | over Linux | bound |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for (factor, compiler, region), found in _rows(lines, "factor", "compiler", "region_ms"):
-        cells = [_ratio(found, _over(side, "fast")) for side in ("linux", "pinned", "balance")]
-        cells += [
+        cells = [
             _ratio(found, _over(side, "fast")) if side in found[0] else ""
-            for side in ("linux, more", "balance, more")
+            for side in ("linux", "linux, more", "pinned", "balance")
         ]
         cells.append(_ratio(found, lambda one: one["balance"] / min(one["fast"], one["linux"])))
-        bound = factor / (factor + 1)
+        cells.append(_ratio(found, _over("balance", "linux")))
+        fast, slow = found[0].get("fast_cpus", 1), found[0].get("slow_cpus", 1)
+        bound = fast / (fast + slow / factor)
         title = f"| {factor:g} | {compiler} | {region:g} ms | {len(found)} |"
         out.append(f"{title} {' | '.join(cells)} | {bound:.2f} |")
     out += ["", "| | turns | `tauto balance` over Linux alone | the same answer |", "|---|---|---|---|"]
@@ -277,6 +281,7 @@ def main() -> int:
     parser.add_argument("--parts", default="loops,threads,midway,programs,equal")
     parser.add_argument("--regions", default=",".join(f"{one:g}" for one in REGIONS_MS), help="milliseconds")
     parser.add_argument("--factor", type=float, default=4.0, help="how much slower the last CPU is")
+    parser.add_argument("--slow", type=int, default=1, help="so many of the last CPUs are slow")
     parser.add_argument("--turns", type=int, default=6, help="turns of all that is asked")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
     parser.add_argument("--output", type=Path, default=Path("build/balance.jsonl"))
@@ -284,7 +289,7 @@ def main() -> int:
     with Journal.open(asked.output) as journal, tempfile.TemporaryDirectory() as folder:
         if not journal.records:
             journal.append({"schema": SCHEMA, "machine": read_machine().to_dict()})
-        bench = Bench(Path(folder), random.Random(asked.seed))
+        bench = Bench(Path(folder), random.Random(asked.seed), asked.slow)
         for _ in range(asked.turns):
             for line in lines_of_a_turn(bench, asked):
                 journal.append({"schema": SCHEMA, "factor": asked.factor, **line})

@@ -24,7 +24,9 @@ class barrier_mark {
     [[gnu::always_inline]] barrier_mark() noexcept
         : begun_(tasks_seen.load(std::memory_order_relaxed)
                      ? nullptr
-                     : begin_mark(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)))) {}
+                     : begin_mark(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)))) {
+        note_progress(begun_);
+    }
     [[gnu::always_inline]] ~barrier_mark() { end_mark(begun_); }
     barrier_mark(const barrier_mark&) = delete;
     barrier_mark& operator=(const barrier_mark&) = delete;

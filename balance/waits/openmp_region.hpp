@@ -19,6 +19,7 @@ inline void end_part(forked_region& region) noexcept {
     if (tasks_seen.load(std::memory_order_relaxed)) return;
     // No frame is above this one: waits of the runtime between here and the end of this one are inside it.
     slot* begun = begin_mark(0);
+    note_progress(begun);
     this_thread.outermost = UINTPTR_MAX;
     if (region.forker == &this_thread) region.join = begun;
 }

@@ -9,6 +9,7 @@
 #include "balance/waits/originals.hpp"
 
 using tauto::balance::original;
+using tauto::balance::team_wait_mark;
 using tauto::balance::wait_mark;
 
 // glibc has kept the condition variables of before 2003 under the names that dlsym may find.
@@ -31,7 +32,7 @@ TAUTO_SYSTEM(sem_clockwait, nullptr);
 TAUTO_SYSTEM(sched_yield, nullptr);
 
 TAUTO_IN_FRONT int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
-    const wait_mark waiting;
+    const team_wait_mark waiting;
     return original<int(pthread_barrier_t*) noexcept>(real_pthread_barrier_wait)(barrier);
 }
 

@@ -107,6 +107,40 @@ TEST_CASE("a wait is counted when it begins, and lasts until the outermost one e
     CHECK(one.waits().depth == 1);
 }
 
+TEST_CASE("places that a thread came past are read with the time of the last one") {
+    const made_page made;
+    slot& one = *claim_slot(*made.shared, 1);
+    progress found;
+    REQUIRE(one.read_progress(found));
+    CHECK(found.passed == 0);
+    pass(one, 100);
+    pass(one, 250);
+    REQUIRE(one.read_progress(found));
+    CHECK(found.passed == 2);
+    CHECK(found.at == 250);
+    one.passed.store(5);  // its owner was killed while it wrote
+    CHECK_FALSE(one.read_progress(found));
+    pass(one, 300);
+    REQUIRE(one.read_progress(found));
+    CHECK(found.passed == 3);
+    CHECK(found.at == 300);
+}
+
+TEST_CASE("who reads places while they are written never sees one with the time of another") {
+    const made_page made;
+    slot& one = *claim_slot(*made.shared, 1);
+    constexpr std::uint64_t all = 200'000;
+    std::thread writer([&] {
+        for (std::uint64_t k = 1; k <= all; ++k) pass(one, 10 * k);
+    });
+    progress found;
+    std::uint64_t wrong = 0;
+    while (found.passed < all)
+        if (one.read_progress(found) && found.passed > 0) wrong += found.at != 10 * found.passed;
+    writer.join();
+    CHECK(wrong == 0);
+}
+
 TEST_CASE("a slot that is left is taken again, with nothing of the thread before") {
     const made_page made;
     slot* first = claim_slot(*made.shared, 1);

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdlib>
 #include <random>
 #include <vector>
 
@@ -14,8 +16,10 @@
 #include "balance/moves.hpp"
 #include "balance/page.hpp"
 #include "balance/placing.hpp"
+#include "balance/preload.hpp"
 #include "balance/speeds.hpp"
 #include "balance/team.hpp"
+#include "balance/threads.hpp"
 #include "balance/watch.hpp"
 
 using namespace tauto::balance;
@@ -225,6 +229,21 @@ way after(effect& judged, std::initializer_list<double> rates) {
     return judged.next();
 }
 
+TEST_CASE("a_small_gain_goes_on_at_once_only_where_work_is_counted") {
+    for (const bool counted : {false, true}) {
+        effect judged(1);
+        for (const double rate : {0.5, 0.53, 0.53, 0.53}) {
+            window seen = on_fast_and_slow();
+            seen.possible = {way::seats, way::moves, way::fastest};
+            seen.done = judged.next();
+            seen.counted = counted;
+            seen.work = rate * seen.seconds;
+            judged.add(seen);
+        }
+        CHECK(judged.now() == (counted ? effect::phase::keeps : effect::phase::tries));
+    }
+}
+
 TEST_CASE("a_clear_gain_goes_on_at_once") {
     effect judged(1);
     CHECK(after(judged, {0.5, 1.23}) == way::seats);
@@ -246,10 +265,72 @@ TEST_CASE("the_best_way_is_taken_and_what_promises_less_is_not_looked_at") {
 TEST_CASE("another_way_is_looked_for_when_the_rate_falls") {
     effect judged(1);
     CHECK(after(judged, {0.5, 1.23}) == way::seats);
-    for (int k = 0; k < 20 && judged.now() == effect::phase::keeps; ++k)
+    for (int k = 0; k < 200 && judged.now() == effect::phase::keeps; ++k)
         after(judged, {judged.next() == way::alone ? 0.5 : 0.7});
     CHECK(judged.now() == effect::phase::looks);
+    CHECK(judged.next() == way::moves);
+}
+
+TEST_CASE("windows_left_alone_cost_a_small_part_of_the_time") {
+    for (const double alone : {0.3, 0.6, 0.9}) {
+        effect judged(1);
+        double left_alone = 0;
+        double all = 0;
+        after(judged, {alone, 1.23});
+        while (all < 60) {
+            const bool is_alone = judged.next() == way::alone;
+            after(judged, {is_alone ? alone : 1.23});
+            left_alone += is_alone ? on_fast_and_slow().seconds : 0;
+            all += on_fast_and_slow().seconds;
+        }
+        CAPTURE(alone);
+        CHECK(judged.now() == effect::phase::keeps);
+        CHECK(left_alone > 0);
+        CHECK(left_alone * (1 - alone / 1.23) < 0.02 * all);
+    }
+}
+
+TEST_CASE("who_begins_seated_is_compared_with_linux_and_looks_for_better_ways") {
+    effect judged(1, true);
     CHECK(judged.next() == way::seats);
+    int windows = 0;
+    while (judged.now() == effect::phase::keeps && ++windows < 10)
+        after(judged, {judged.next() == way::alone ? 0.5 : 0.8});
+    CHECK(judged.pairs() == 1);
+    CHECK(judged.next() == way::moves);
+    CHECK(after(judged, {0.7}) == way::fastest);
+    CHECK(after(judged, {0.6}) == way::seats);
+    CHECK(judged.now() == effect::phase::keeps);
+}
+
+TEST_CASE("threads_for_unequal_cpus_are_so_many_that_all_cpus_are_done_at_once") {
+    const std::array<double, 2> factor_4{1.0, 0.25};
+    CHECK(time_of(2, factor_4) == doctest::Approx(1.0));
+    CHECK(time_of(5, factor_4) == doctest::Approx(0.8));
+    CHECK(time_of(10, factor_4) == doctest::Approx(0.8));
+    const std::array<double, 4> two_kinds{1.0, 1.0, 0.5, 0.5};
+    CHECK(time_of(6, two_kinds) == doctest::Approx(1.0 / 3));
+    for (const double slow : {0.6, 0.5, 0.4, 0.25}) {
+        const std::array<double, 2> speeds{1.0, slow};
+        const std::size_t threads = threads_for(speeds);
+        CAPTURE(slow);
+        CHECK(threads > 2);
+        CHECK(threads <= 8);
+        CHECK(time_of(threads, speeds) < 1.13 / (1 + slow));
+    }
+    CHECK(threads_for(std::array<double, 2>{1.0, 1.0}) == 2);
+    CHECK(threads_for(std::array<double, 2>{1.0, 0.02}) == 2);
+    CHECK(threads_for(std::array<double, 1>{1.0}) == 1);
+}
+
+TEST_CASE("the_number_of_threads_is_set_for_gccs_openmp_alone_and_where_the_user_has_set_none") {
+    const speeds unequal({{0, 1.0, 1.0}, {1, 0.25, 1.0}});
+    unsetenv("OMP_NUM_THREADS");
+    CHECK(set_threads("/bin/true", unequal).empty());
+    CHECK(set_threads("/no/such/program", unequal).empty());
+    CHECK(std::getenv("OMP_NUM_THREADS") == nullptr);
+    CHECK(needs_library("/bin/true", "libc.so"));
+    CHECK_FALSE(needs_library("/bin/true", "libgomp.so"));
 }
 
 TEST_CASE("speeds_follow_what_threads_get_and_forget_it") {
@@ -307,6 +388,13 @@ TEST_CASE("a_mask_that_the_program_set_while_it_was_held_stays") {
     mover.release(sleeper.pid());
     const cpu_set_t after = mask_of(sleeper.pid());
     CHECK(CPU_EQUAL(&own, &after));
+}
+
+TEST_CASE("a_guard_that_finds_no_narrow_mask_ends_at_once") {
+    const moves mover;
+    const nanoseconds began = tauto::timer::now();
+    mover.put_back_all();
+    CHECK(tauto::timer::now() - began < 200 * millisecond);  // all of its pauses
 }
 
 TEST_CASE("threads_that_the_program_pinned_are_left_alone") {

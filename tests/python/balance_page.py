@@ -14,6 +14,7 @@ from tautochrone.machine import runners
 
 # As balance/page.hpp has it.
 MAGIC = 0x65636E616C616274
+VERSION = 3
 SLOTS = 1024
 CPUS = 1024
 HEAD = struct.Struct("=QIIQI")
@@ -42,7 +43,7 @@ class BalancePage:
         fcntl.fcntl(self._descriptor, fcntl.F_ADD_SEALS, seals)
         self._bytes = mmap.mmap(self._descriptor, BYTES)
         namespace = Path("/proc/self/ns/pid").stat().st_ino
-        HEAD.pack_into(self._bytes, 0, MAGIC, 2, BYTES, namespace, 0)
+        HEAD.pack_into(self._bytes, 0, MAGIC, VERSION, BYTES, namespace, 0)
         for cpu in os.sched_getaffinity(0):
             self._bytes[GIVEN_AT + cpu // 8] |= 1 << cpu % 8
 

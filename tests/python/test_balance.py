@@ -299,6 +299,27 @@ def test_threads_that_are_held_do_the_same_work(slow_cpu: int, way: str, name: s
 
 
 @pytest.mark.machine
+def test_a_loop_of_gcc_gets_more_threads_than_unequal_cpus_unless_they_are_to_be_kept(slow_cpu: int) -> None:
+    loop = [str(executable(LOOP)), "4000000", "100"]
+    alone = run_to_end(loop, check=True).stdout.split()[1]
+    without = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    with emulate.emulated({slow_cpu: 4.0}):
+        finished = balance("--json", "--", *loop, env=without)
+        kept = balance("--json", "--keep-threads", "--", *loop, env=without)
+        users = balance("--json", "--", *loop, env={**without, "OMP_NUM_THREADS": "3"})
+    found = answer(finished)
+    assert finished.stdout.split()[1] == alone
+    cpus = len(os.sched_getaffinity(0))
+    assert isinstance(found["variables_set"], list)
+    (threads,) = (one for one in found["variables_set"] if one.startswith("OMP_NUM_THREADS="))
+    assert cpus < int(threads.partition("=")[2]) <= 4 * cpus
+    assert found["threads"] == int(threads.partition("=")[2])
+    for other in (kept, users):
+        assert "OMP_NUM_THREADS" not in str(answer(other)["variables_set"])
+        assert other.stdout.split()[1] == alone
+
+
+@pytest.mark.machine
 def test_a_loop_of_clang_is_shared_out_by_speed(slow_cpu: int, tmp_path: Path) -> None:
     libomp = runners.find_libomp()
     if libomp is None:

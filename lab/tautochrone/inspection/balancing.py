@@ -34,8 +34,12 @@ def balancing(
         said.append("its static loops (LLVM's OpenMP) can be shared out by the speeds of the CPUs")
     if gcc_loops:
         said.append(
-            "GCC has compiled equal shares into its static loops: too short regions run on "
-            "the fastest CPUs alone"
+            "GCC has compiled equal shares into its static loops: "
+            + (
+                "with OMP_NUM_THREADS set, it cannot give fast CPUs more of them"
+                if environment.get("OMP_NUM_THREADS")
+                else "it starts more threads than CPUs, and fast CPUs get more of them"
+            )
         )
     return tuple(said)
 

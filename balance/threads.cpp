@@ -1,0 +1,78 @@
+#include "balance/threads.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <limits>
+
+#include "balance/placing.hpp"
+#include "balance/preload.hpp"
+
+namespace tauto::balance {
+
+namespace {
+
+constexpr std::size_t most_a_cpu = 4;
+constexpr std::array<double, 3> may_be{0.85, 1.0, 1.15};  // of what the slow CPUs are said to do
+constexpr double a_thread_costs = 0.004;                  // of the time: it is woken up for each loop
+constexpr double worth_it = 0.05;
+constexpr double surely_slow = 0.9;  // work a second of CPU time, by that of the fastest
+constexpr char variable[] = "OMP_NUM_THREADS";
+
+}  // namespace
+
+double time_of(std::size_t threads, std::span<const double> speeds) {
+    std::vector<std::size_t> on(speeds.size());
+    // Each goes where it is done first.
+    for (std::size_t k = 0; k < threads; ++k) {
+        std::size_t best = 0;
+        for (std::size_t i = 1; i < speeds.size(); ++i)
+            if (static_cast<double>(on[i] + 1) / speeds[i] < static_cast<double>(on[best] + 1) / speeds[best])
+                best = i;
+        ++on[best];
+    }
+    double last = 0;
+    for (std::size_t i = 0; i < speeds.size(); ++i)
+        last = std::max(last, static_cast<double>(on[i]) / speeds[i]);
+    return last * std::ranges::max(speeds) / static_cast<double>(threads);
+}
+
+std::size_t threads_for(std::span<const double> speeds) {
+    if (speeds.size() < 2) return speeds.size();
+    const double fast = std::ranges::max(speeds);
+    if (fast < same_speed * std::ranges::min(speeds)) return speeds.size();
+    double least = std::numeric_limits<double>::infinity();
+    double as_many_as_cpus = 0;
+    std::size_t best = speeds.size();
+    std::vector<double> guessed(speeds.size());
+    for (std::size_t threads = speeds.size(); threads <= most_a_cpu * speeds.size(); ++threads) {
+        double sum = 0;
+        for (const double part : may_be) {
+            std::ranges::transform(speeds, guessed.begin(),
+                                   [&](double one) { return one * same_speed > fast ? one : part * one; });
+            sum += time_of(threads, guessed);
+        }
+        const double time = sum / may_be.size() + a_thread_costs * static_cast<double>(threads) /
+                                                      static_cast<double>(speeds.size());
+        if (threads == speeds.size()) as_many_as_cpus = time;
+        if (time < least) {
+            least = time;
+            best = threads;
+        }
+    }
+    return least < (1 - worth_it) * as_many_as_cpus ? best : speeds.size();
+}
+
+std::vector<std::string> set_threads(const std::string& program, const speeds& cpus) {
+    if (std::getenv(variable) != nullptr || !needs_library(program, "libgomp.so")) return {};
+    // What a neighbour takes may be over soon, and the number of threads stays.
+    bool one_is_slow = false;
+    for (std::size_t i = 0; i < cpus.size(); ++i) one_is_slow = one_is_slow || cpus[i].pace < surely_slow;
+    const std::size_t threads = one_is_slow ? threads_for(cpus.per_second()) : cpus.size();
+    if (threads == cpus.size()) return {};
+    const std::string value = std::to_string(threads);
+    setenv(variable, value.c_str(), 1);
+    return {variable + ("=" + value)};
+}
+
+}  // namespace tauto::balance
