@@ -5,5 +5,8 @@ if command -v ccache >/dev/null 2>&1; then
     : "${CCACHE_DIR:=$(pwd -P)/build/ccache}" "${CXX:=c++}"
     # Without these it keeps nothing that is compiled with a precompiled header.
     : "${CCACHE_SLOPPINESS:=pch_defines,time_macros}"
-    export CCACHE_DIR CCACHE_SLOPPINESS CXX CMAKE_CXX_COMPILER_LAUNCHER=ccache
+    # What a source includes it takes from the compiler's list: reading all headers once more before each compilation
+    # takes a sixth of the compiler's time.
+    : "${CCACHE_DEPEND:=1}"
+    export CCACHE_DIR CCACHE_SLOPPINESS CCACHE_DEPEND CXX CMAKE_CXX_COMPILER_LAUNCHER=ccache
 fi

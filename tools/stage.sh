@@ -9,6 +9,7 @@ shift 2
 log=build/test/$name.log
 mkdir -p build/test
 unset MAKEFLAGS MFLAGS MAKELEVEL # the tests start a make of their own
+unset PYTHONDONTWRITEBYTECODE # each start of the laboratory would compile it, in half a second
 . tools/compiler_cache.sh
 
 printf '=== %s\n' "$name"

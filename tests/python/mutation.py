@@ -27,6 +27,7 @@ import tautochrone
 LIMIT_SECONDS = 30
 PACKAGE = Path(inspect.getfile(tautochrone)).parent
 TESTS = ("test_pairing", "test_statistics")
+LONG = {"TRIALS", "Machine", "chances_of_sums"}  # a test that takes long names one of these
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,7 @@ MUTANTS = tuple(
 def tests_of(module: ModuleType) -> Iterator[Callable[[], Any]]:
     """Every test of a module that needs no fixture, once for each of its parameters; the quick ones first."""
     tests = [one for name, one in vars(module).items() if name.startswith("test_")]
-    tests.sort(key=lambda test: "TRIALS" in test.__code__.co_names or "Machine" in test.__code__.co_names)
+    tests.sort(key=lambda test: not LONG.isdisjoint(test.__code__.co_names))
     for test in tests:
         marks = [mark for mark in getattr(test, "pytestmark", ()) if mark.name == "parametrize"]
         choices = [[_arguments(mark.args[0], values) for values in mark.args[1]] for mark in marks]
