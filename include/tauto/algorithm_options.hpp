@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <tauto/parallel_for.hpp>
+#include <tauto/raw_buffer.hpp>
 
 namespace tauto {
 
@@ -76,6 +77,15 @@ template <class Iterator, class Sentinel>
 template <class Body>
 void loop_to_end(team& members, index n, Body&& body, const loop_options& options) {
     if (!parallel_for(members, n, body, options)) throw stopped{};
+}
+
+// Each member gets some of a new buffer's pages from the system. Where they are first written to in passing,
+// several members wait for each page.
+template <class T>
+void touch_pages(team& members, const raw_buffer<T>& buffer) {
+    if (buffer.new_pages() < 2) return;
+    parallel_for(members, buffer.new_pages(), [&](index page) { buffer.touch(page); },
+                 {.schedule = dynamic{1}});
 }
 
 // Elements per block of an algorithm whose result does not show its blocks: few where there are few elements,

@@ -119,6 +119,7 @@ class merge_sorter {
             sort_run(0, buffer);
             return;
         }
+        touch_pages(members, buffer);
         const auto sort = [&](index r) { sort_run(r, buffer); };
         loop_to_end(members, plan_.runs, sort, loop_options_of(options));
         bool in_buffer = false;

@@ -181,6 +181,7 @@ index partition_by(team& members, In in, index n, Chosen&& chosen, const algorit
     }
     marks of(n);
     const raw_buffer<T> buffer(n);
+    touch_pages(members, buffer);
     const auto add = [](index before, index sum) { return before + sum; };
     const auto split = [&](index t, index before, index) {
         T* const back = buffer.data() + n - (of.elements_of(t).begin - before);
