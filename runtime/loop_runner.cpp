@@ -18,9 +18,10 @@ bool run_inline(const loop_call& call, int rank) {
 
 namespace {
 
-// As many of these ranks as there are iterations.
-std::span<const int> first_of(std::span<const int> ranks, index n) noexcept {
-    return ranks.first(usize(std::min<index>(n, std::ssize(ranks))));
+// As many of these ranks as there are iterations, and as the call allows.
+std::span<const int> first_of(std::span<const int> ranks, const loop_call& call) noexcept {
+    const index most = call.options->members == 0 ? std::ssize(ranks) : call.options->members;
+    return ranks.first(usize(std::min<index>({call.n, std::ssize(ranks), most})));
 }
 
 }  // namespace
@@ -61,7 +62,7 @@ void loop_runner::run_shared(const loop_call& call, std::span<const int> ranks,
 }
 
 bool loop_runner::run_schedule(const loop_call& call) {
-    const std::span<const int> ranks = first_of(members_.everyone, call.n);
+    const std::span<const int> ranks = first_of(members_.everyone, call);
     if (std::holds_alternative<static_>(call.options->schedule)) {
         prepare(call, ranks);
         loop_state& loop = members_.loop;
@@ -105,7 +106,7 @@ void loop_runner::record_chunks(loop_model& model, std::span<const int> places, 
 bool loop_runner::run_weighted(const loop_call& call, loop_model& model) {
     const std::int64_t start = ticks();
     members_.loop.launch_ticks = start;
-    run_shared(call, first_of(members_.one_a_cpu, call.n), model.share_speeds());
+    run_shared(call, first_of(members_.one_a_cpu, call), model.share_speeds());
     const std::int64_t end = ticks();
     if (!finish(call)) return false;
     if (end < start) return true;                           // set back meanwhile: it teaches nothing

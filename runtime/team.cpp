@@ -221,7 +221,8 @@ std::vector<std::string> team::notes() const {
     return state_->pins.notes();
 }
 
-detail::loop_model& team::model_for(tauto::site& where, index n) {
+detail::loop_model& team::model_for(const detail::loop_call& call) {
+    tauto::site& where = *call.site;
     static std::atomic<unsigned> given{0};
     int id = where.id_.load(std::memory_order_relaxed);
     if (id < 0) {
@@ -229,7 +230,7 @@ detail::loop_model& team::model_for(tauto::site& where, index n) {
         // Another team may name the site at the same moment: the first one counts.
         id = where.id_.compare_exchange_strong(id, fresh, std::memory_order_relaxed) ? fresh : id;
     }
-    return state_->known.model_of(detail::at(records_, id), n);
+    return state_->known.model_of(detail::at(records_, id), call.n, call.options->members);
 }
 
 std::string team::explain(const tauto::site& where) const {
@@ -241,32 +242,41 @@ std::string team::explain(const tauto::site& where) const {
     const auto turn = state_->take_turn_unless_asleep();
     if (!turn) return "a loop is running";
     std::string text;
-    for (int bits = 1; bits < 64; ++bits) {
-        const auto* model = detail::at(record->models, bits).load(std::memory_order_acquire);
-        if (model == nullptr) continue;
-        const std::string least = std::to_string(std::uint64_t{1} << (bits - 1));
-        const std::string most = std::to_string((std::uint64_t{1} << bits) - 1);
-        text += (text.empty() ? "" : "\n") + ("n = " + least) + (bits == 1 ? "" : " to " + most) + ": " +
-                model->explanation();
+    for (; record != nullptr; record = record->next.load(std::memory_order_acquire)) {
+        const std::string limit =
+            record->members == 0 ? "" : "at most " + std::to_string(record->members) + " members, ";
+        for (int bits = 1; bits < 64; ++bits) {
+            const auto* model = detail::at(record->models, bits).load(std::memory_order_acquire);
+            if (model == nullptr) continue;
+            const std::string least = std::to_string(std::uint64_t{1} << (bits - 1));
+            const std::string most = std::to_string((std::uint64_t{1} << bits) - 1);
+            text += (text.empty() ? "" : "\n") + limit + ("n = " + least) + (bits == 1 ? "" : " to " + most) +
+                    ": " + model->explanation();
+        }
     }
     return text;
 }
 
 bool team::execute(const detail::loop_call& call) {
+    const int most = call.options->members;
+    if (most < 0) {
+        throw error("a loop of at most " + std::to_string(most) +
+                    " members was asked for; use 0 for all of the team, or a limit from 1");
+    }
     if (detail::running_as.team != nullptr) {
         return detail::run_inline(call, detail::running_as.team == identity() ? detail::running_as.rank : 0);
     }
-    const auto turn = state_->take_turn_unless_asleep();
+    const auto turn = most == 1 ? detail::team_turn(nullptr) : state_->take_turn_unless_asleep();
     if (!turn) {
         const detail::inside_body inside(identity(), 0);
         return detail::run_inline(call, 0);
     }
     if (call.options->stop.stop_possible() && call.options->stop.stop_requested()) return false;
     if (std::holds_alternative<adaptive>(call.options->schedule)) {
-        return state_->loops.run_adaptive(call, model_for(*call.site, call.n));
+        return state_->loops.run_adaptive(call, model_for(call));
     }
     if (std::holds_alternative<weighted>(call.options->schedule)) {
-        return state_->loops.run_weighted(call, model_for(*call.site, call.n));
+        return state_->loops.run_weighted(call, model_for(call));
     }
     return state_->loops.run_schedule(call);
 }

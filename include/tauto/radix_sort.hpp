@@ -180,7 +180,7 @@ class radix_sorter {
         const key_summary seen = look_at_all(members, options);
         if (seen.descents == 0) return;
         const raw_buffer<T> buffer(n_);
-        touch_pages(members, buffer);
+        touch_pages(members, buffer, options);
         if (is_nearly_sorted(seen) && sort_nearly_sorted(members, plan.grain, buffer.data(), options)) return;
         std::vector<index> table(usize(plan.blocks()) * digit_values);
         T* from = data_;
@@ -194,7 +194,8 @@ class radix_sorter {
         // Also after a stop: what the last digit was read from is whole.
         if (from != data_) {
             const auto copy = [&](range r) { std::copy(from + r.begin, from + r.end, data_ + r.begin); };
-            loop_to_end(members, n_, copy, {options.schedule, {}, nullptr, nullptr, options.name});
+            loop_to_end(members, n_, copy,
+                        {options.schedule, {}, nullptr, nullptr, options.name, options.members});
         }
         if (!all) throw stopped{};
     }
@@ -220,8 +221,9 @@ class radix_sorter {
         const auto both = [](key_summary a, key_summary b) {
             return key_summary{a.differ | b.differ, a.descents + b.descents};
         };
-        return parallel_reduce(members, n_, key_summary{}, look, both,
-                               {options.schedule, options.stop, nullptr, nullptr, options.name});
+        return parallel_reduce(
+            members, n_, key_summary{}, look, both,
+            {options.schedule, options.stop, nullptr, nullptr, options.name, 0, false, options.members});
     }
 
     T* data_;
