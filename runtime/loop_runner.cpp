@@ -116,12 +116,7 @@ bool loop_runner::run_weighted(const loop_call& call, loop_model& model) {
     return true;
 }
 
-bool loop_runner::run_on_caller(const loop_call& call) const {
-    const inside_body inside(members_.team(), 0);
-    return run_inline(call, 0);
-}
-
-bool loop_runner::run_forked_adaptive(const loop_call& call, loop_model& model) {
+bool loop_runner::run_adaptive(const loop_call& call, loop_model& model) {
     const std::int64_t start = ticks();
     loop_state& loop = members_.loop;
     loop.launch_ticks = start;
@@ -147,18 +142,14 @@ bool loop_runner::run_forked_adaptive(const loop_call& call, loop_model& model) 
     return true;
 }
 
-bool loop_runner::run_adaptive(const loop_call& call, loop_model& model) {
-    if (model.width() > 1 && call.n > 1) return run_forked_adaptive(call, model);
-    const std::int64_t start = ticks();
-    if (!run_on_caller(call)) return false;
-    const std::int64_t elapsed = ticks() - start;
-    if (elapsed < 0) return true;
+void record_alone(const loop_call& call, loop_model& model, std::int64_t elapsed) {
+    // A counter that was set back says nothing; and another thread may have taught the model meanwhile.
+    if (elapsed < 0) return;
     if (model.fresh()) {
         model.begin_inline(call.n, elapsed);  // one iteration
     } else if (model.width() == 1) {
         model.record(call.n, elapsed);
     }
-    return true;
 }
 
 }  // namespace tauto::detail

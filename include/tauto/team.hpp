@@ -123,6 +123,7 @@ struct loop_call {
 };
 
 struct team_state;
+class team_turn;
 
 // Which member the calling thread is, inside a body: the team's state and its rank there. Null outside. A
 // nested call runs inline on that member.
@@ -312,6 +313,8 @@ class team {
   private:
     void run_members(const detail::run_call& call, const run_options& options);
     detail::loop_model& model_for(const detail::loop_call& call);
+    [[nodiscard]] bool run_alone(const detail::loop_call& call, detail::loop_model& model,
+                                 detail::team_turn& turn);
 
     std::unique_ptr<std::atomic<detail::site_record*>[]> records_;
     std::unique_ptr<detail::team_state> state_;

@@ -771,6 +771,54 @@ TEST_CASE("a loop of one member waits for no other loop" * doctest::description(
     other.join();
 }
 
+TEST_CASE("a loop that its thread runs alone leaves the members to other threads" *
+          doctest::description("runtime.md, promise 5")) {
+    team members{pair()};
+    static site here;
+    std::atomic<bool> begun{false};
+    std::atomic<bool> over{false};
+    loop_report report;
+    std::thread other([&] {
+        while (!begun) std::this_thread::yield();
+        parallel_for(members, 2, [](index) {}, {.schedule = static_{}, .report = &report});
+        over = true;
+    });
+    // It does not sleep while it waits.
+    parallel_for(members, 1,
+                 [&](range) {
+                     begun = true;
+                     while (!over) std::this_thread::yield();
+                 },
+                 {.site = &here});
+    other.join();
+    CHECK(report.width == 2);
+}
+
+TEST_CASE("a team ends after the loop that another thread runs alone") {
+    for (int turn = 0; turn < 20; ++turn) {
+        auto members = std::make_unique<team>(pair());
+        parallel_for(*members, 2, [](index) {}, {.schedule = static_{}});
+        site here;
+        std::atomic<bool> begun{false};
+        std::atomic<bool> ending{false};
+        std::atomic<bool> done{false};
+        std::thread other([&] {
+            const auto body = [&](range) {
+                begun = true;
+                while (!ending) std::this_thread::yield();
+                for (int k = 0; k < 50; ++k) std::this_thread::yield();
+                done = true;
+            };
+            parallel_for(*members, 1, body, {.site = &here});
+        });
+        while (!begun) std::this_thread::yield();
+        ending = true;
+        members.reset();
+        CHECK(done);
+        other.join();
+    }
+}
+
 TEST_CASE("what is learned under a limit is of members below it, and apart") {
     const detail::loop_model_options all{.widths = {{1, 0}, {2, 300}, {4, 500}, {8, 900}},
                                          .microsecond = 1000};
