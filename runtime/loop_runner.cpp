@@ -18,9 +18,10 @@ bool run_inline(const loop_call& call, int rank) {
 
 namespace {
 
-// As many of these ranks as there are iterations.
-std::span<const int> first_of(std::span<const int> ranks, index n) noexcept {
-    return ranks.first(usize(std::min<index>(n, std::ssize(ranks))));
+// As many of these ranks as there are iterations, and as the call allows.
+std::span<const int> first_of(std::span<const int> ranks, const loop_call& call) noexcept {
+    const index most = call.options->members == 0 ? std::ssize(ranks) : call.options->members;
+    return ranks.first(usize(std::min<index>({call.n, std::ssize(ranks), most})));
 }
 
 }  // namespace
@@ -61,7 +62,7 @@ void loop_runner::run_shared(const loop_call& call, std::span<const int> ranks,
 }
 
 bool loop_runner::run_schedule(const loop_call& call) {
-    const std::span<const int> ranks = first_of(members_.everyone, call.n);
+    const std::span<const int> ranks = first_of(members_.everyone, call);
     if (std::holds_alternative<static_>(call.options->schedule)) {
         prepare(call, ranks);
         loop_state& loop = members_.loop;
@@ -105,7 +106,7 @@ void loop_runner::record_chunks(loop_model& model, std::span<const int> places, 
 bool loop_runner::run_weighted(const loop_call& call, loop_model& model) {
     const std::int64_t start = ticks();
     members_.loop.launch_ticks = start;
-    run_shared(call, first_of(members_.one_a_cpu, call.n), model.share_speeds());
+    run_shared(call, first_of(members_.one_a_cpu, call), model.share_speeds());
     const std::int64_t end = ticks();
     if (!finish(call)) return false;
     if (end < start) return true;                           // set back meanwhile: it teaches nothing
@@ -115,12 +116,7 @@ bool loop_runner::run_weighted(const loop_call& call, loop_model& model) {
     return true;
 }
 
-bool loop_runner::run_on_caller(const loop_call& call) const {
-    const inside_body inside(members_.team(), 0);
-    return run_inline(call, 0);
-}
-
-bool loop_runner::run_forked_adaptive(const loop_call& call, loop_model& model) {
+bool loop_runner::run_adaptive(const loop_call& call, loop_model& model) {
     const std::int64_t start = ticks();
     loop_state& loop = members_.loop;
     loop.launch_ticks = start;
@@ -146,18 +142,14 @@ bool loop_runner::run_forked_adaptive(const loop_call& call, loop_model& model) 
     return true;
 }
 
-bool loop_runner::run_adaptive(const loop_call& call, loop_model& model) {
-    if (model.width() > 1 && call.n > 1) return run_forked_adaptive(call, model);
-    const std::int64_t start = ticks();
-    if (!run_on_caller(call)) return false;
-    const std::int64_t elapsed = ticks() - start;
-    if (elapsed < 0) return true;
+void record_alone(const loop_call& call, loop_model& model, std::int64_t elapsed) {
+    // A counter that was set back says nothing; and another thread may have taught the model meanwhile.
+    if (elapsed < 0) return;
     if (model.fresh()) {
         model.begin_inline(call.n, elapsed);  // one iteration
     } else if (model.width() == 1) {
         model.record(call.n, elapsed);
     }
-    return true;
 }
 
 }  // namespace tauto::detail

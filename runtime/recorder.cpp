@@ -35,18 +35,29 @@ void recorder::measure_launches() {
     }
 }
 
-loop_model& recorder::model_of(std::atomic<site_record*>& slot, index n) {
-    site_record* record = slot.load(std::memory_order_relaxed);
+loop_model_options limited(loop_model_options options, int members) {
+    if (members == 0 || members >= options.widths.back().width) return options;
+    const auto last = std::ranges::lower_bound(options.widths, members, {}, &width_option::width);
+    last->width = members;
+    options.widths.erase(last + 1, options.widths.end());
+    return options;
+}
+
+loop_model& recorder::model_of(std::atomic<site_record*>& slot, index n, int members) {
+    site_record* record = record_of(slot, members);
     if (record == nullptr) {
         record = &records_.emplace_front();
-        // Pairs with the acquire load in take_inline_call.
-        slot.store(record, std::memory_order_release);
+        record->members = members;
+        // Only who has the team's turn writes here. Pairs with the acquire loads in record_of.
+        std::atomic<site_record*>* end = &slot;
+        while (site_record* const other = end->load(std::memory_order_relaxed)) end = &other->next;
+        end->store(record, std::memory_order_release);
     }
     std::atomic<loop_model*>& of_size = record->models[std::bit_width(static_cast<std::uint64_t>(n))];
     loop_model* model = of_size.load(std::memory_order_relaxed);
     if (model == nullptr) {
         if (options_.widths.empty()) measure_launches();
-        model = &models_.emplace_front(options_);
+        model = &models_.emplace_front(limited(options_, members));
         of_size.store(model, std::memory_order_release);
     }
     return *model;

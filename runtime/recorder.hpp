@@ -15,12 +15,16 @@ inline int next_site_number(std::atomic<unsigned>& given) noexcept {
     return static_cast<int>(given.fetch_add(1, std::memory_order_relaxed) % team::max_sites);
 }
 
+// The widths up to a limit (0: none). To launch so many takes no longer than the next ones that were
+// measured.
+[[nodiscard]] loop_model_options limited(loop_model_options options, int members);
+
 class recorder {
   public:
     explicit recorder(launcher& members) : members_(members) {}
-    // The model of loops of n at the site whose record `slot` points to; the first call makes both. The first
-    // of all times launches.
-    loop_model& model_of(std::atomic<site_record*>& slot, index n);
+    // The model of loops of n, of at most `members` (0: all), at the site whose first record `slot` points
+    // to; the first call makes both. The first of all times launches.
+    loop_model& model_of(std::atomic<site_record*>& slot, index n, int members);
 
   private:
     void measure_launches();

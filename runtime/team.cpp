@@ -3,12 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
 #include <new>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -145,6 +147,9 @@ team_state::~team_state() {
     const uncancelled until_the_end;
     if (members.has_workers()) {
         const team_turn last = take_turn();
+        // Of a loop that ends the team from within, or that a static one's end would wait for, see ~team.
+        while (alone.load(std::memory_order_acquire) > 0)
+            std::this_thread::sleep_for(std::chrono::microseconds(50));
         members.stop_workers();
     }
     pins.restore_caller();
@@ -161,6 +166,7 @@ void team_state::start() {
     if (members.has_workers()) return;
     // In a child only the thread that called fork lives on; the turn may have been held by one that does not.
     of_threads.emplace();
+    alone.store(0, std::memory_order_relaxed);
     bodies.reset();
     members.start_workers();
 }
@@ -178,12 +184,13 @@ team_turn team_state::take_turn_unless_asleep() {
 
 bool team_state::sleeps() noexcept {
     if (!members.has_workers()) return false;
+    if (alone.load(std::memory_order_relaxed) > 0) return true;
     const uncancelled until_known;
     return !team_turn(of_threads->take_unless_asleep(members) ? &*of_threads : nullptr);
 }
 
 bool team_state::runs_on_this_thread() const noexcept {
-    return of_threads->is_mine() || members.is_worker(pthread_self());
+    return of_threads->is_mine() || alone_here == this || members.is_worker(pthread_self());
 }
 
 }  // namespace detail
@@ -221,7 +228,8 @@ std::vector<std::string> team::notes() const {
     return state_->pins.notes();
 }
 
-detail::loop_model& team::model_for(tauto::site& where, index n) {
+detail::loop_model& team::model_for(const detail::loop_call& call) {
+    tauto::site& where = *call.site;
     static std::atomic<unsigned> given{0};
     int id = where.id_.load(std::memory_order_relaxed);
     if (id < 0) {
@@ -229,7 +237,7 @@ detail::loop_model& team::model_for(tauto::site& where, index n) {
         // Another team may name the site at the same moment: the first one counts.
         id = where.id_.compare_exchange_strong(id, fresh, std::memory_order_relaxed) ? fresh : id;
     }
-    return state_->known.model_of(detail::at(records_, id), n);
+    return state_->known.model_of(detail::at(records_, id), call.n, call.options->members);
 }
 
 std::string team::explain(const tauto::site& where) const {
@@ -241,34 +249,74 @@ std::string team::explain(const tauto::site& where) const {
     const auto turn = state_->take_turn_unless_asleep();
     if (!turn) return "a loop is running";
     std::string text;
-    for (int bits = 1; bits < 64; ++bits) {
-        const auto* model = detail::at(record->models, bits).load(std::memory_order_acquire);
-        if (model == nullptr) continue;
-        const std::string least = std::to_string(std::uint64_t{1} << (bits - 1));
-        const std::string most = std::to_string((std::uint64_t{1} << bits) - 1);
-        text += (text.empty() ? "" : "\n") + ("n = " + least) + (bits == 1 ? "" : " to " + most) + ": " +
-                model->explanation();
+    for (; record != nullptr; record = record->next.load(std::memory_order_acquire)) {
+        const std::string limit =
+            record->members == 0 ? "" : "at most " + std::to_string(record->members) + " members, ";
+        for (int bits = 1; bits < 64; ++bits) {
+            const auto* model = detail::at(record->models, bits).load(std::memory_order_acquire);
+            if (model == nullptr) continue;
+            const std::string least = std::to_string(std::uint64_t{1} << (bits - 1));
+            const std::string most = std::to_string((std::uint64_t{1} << bits) - 1);
+            text += (text.empty() ? "" : "\n") + limit + ("n = " + least) + (bits == 1 ? "" : " to " + most) +
+                    ": " + model->explanation();
+        }
     }
     return text;
 }
 
 bool team::execute(const detail::loop_call& call) {
+    const int most = call.options->members;
+    if (most < 0) {
+        throw error("a loop of at most " + std::to_string(most) +
+                    " members was asked for; use 0 for all of the team, or a limit from 1");
+    }
     if (detail::running_as.team != nullptr) {
         return detail::run_inline(call, detail::running_as.team == identity() ? detail::running_as.rank : 0);
     }
-    const auto turn = state_->take_turn_unless_asleep();
+    auto turn = most == 1 ? detail::team_turn(nullptr) : state_->take_turn_unless_asleep();
     if (!turn) {
         const detail::inside_body inside(identity(), 0);
         return detail::run_inline(call, 0);
     }
     if (call.options->stop.stop_possible() && call.options->stop.stop_requested()) return false;
     if (std::holds_alternative<adaptive>(call.options->schedule)) {
-        return state_->loops.run_adaptive(call, model_for(*call.site, call.n));
+        detail::loop_model& model = model_for(call);
+        if (detail::runs_alone(call, model)) return run_alone(call, model, turn);
+        return state_->loops.run_adaptive(call, model);
     }
     if (std::holds_alternative<weighted>(call.options->schedule)) {
-        return state_->loops.run_weighted(call, model_for(*call.site, call.n));
+        return state_->loops.run_weighted(call, model_for(call));
     }
     return state_->loops.run_schedule(call);
+}
+
+// The loop needs no member, so others may have them meanwhile. What it took teaches the model where nobody
+// has the turn then: only who has it touches the model.
+bool team::run_alone(const detail::loop_call& call, detail::loop_model& model, detail::team_turn& turn) {
+    struct counted {
+        detail::team_state& state;
+        explicit counted(detail::team_state& of) noexcept : state(of) {
+            state.alone.fetch_add(1, std::memory_order_relaxed);  // before the turn goes back, which releases
+            detail::team_state::alone_here = &state;
+        }
+        counted(const counted&) = delete;
+        counted& operator=(const counted&) = delete;
+        ~counted() {
+            detail::team_state::alone_here = nullptr;
+            state.alone.fetch_sub(1, std::memory_order_release);
+        }
+    } const here(*state_);
+    turn.give_back();
+    const std::int64_t start = detail::ticks();
+    {
+        const detail::inside_body inside(identity(), 0);
+        if (!detail::run_inline(call, 0)) return false;
+    }
+    const std::int64_t elapsed = detail::ticks() - start;
+    if (!state_->of_threads->take_at_once()) return true;
+    const detail::team_turn again(&*state_->of_threads);
+    detail::record_alone(call, model, elapsed);
+    return true;
 }
 
 void team::run_members(const detail::run_call& call, const run_options& options) {

@@ -1,6 +1,7 @@
 #pragma once
 // The private half of a team: its parts, one for each job.
 
+#include <atomic>
 #include <optional>
 #include <vector>
 
@@ -30,7 +31,7 @@ struct team_state {
     [[nodiscard]] team_turn take_turn_unless_asleep();
     // The same without a turn.
     void start();
-    // A thread has the turn, and it and all members sleep (turns.hpp).
+    // A thread has the turn, and it and all members sleep (turns.hpp); or a loop runs on its thread alone.
     [[nodiscard]] bool sleeps() noexcept;
     // True inside a body of this team.
     [[nodiscard]] bool runs_on_this_thread() const noexcept;
@@ -43,6 +44,10 @@ struct team_state {
     body_runner bodies;
     // In an optional, so that a forked child can have fresh ones.
     std::optional<turns> of_threads;
+    // Loops that run on their own threads, between two turns (team::run_alone). The team ends after them:
+    // each touches nothing of it once it has counted itself out, by a release that the destructor acquires.
+    std::atomic<int> alone{0};
+    static inline thread_local constinit const team_state* alone_here = nullptr;
 };
 
 }  // namespace tauto::detail

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <utility>
 
 #include <tauto/team.hpp>
 
@@ -14,6 +15,9 @@
 
 namespace tauto::detail {
 
+// A loop that its thread runs alone gives the turn back and takes it again, where it is free then, to teach
+// its model (team::run_alone).
+//
 // Who comes first has the turn first. Who has no turn touches nothing of the team: a wrong guess that a loop
 // sleeps costs a loop on one core, and never a wrong answer.
 //
@@ -32,6 +36,12 @@ class turns {
     // Their loop then waits for something, perhaps for the calling thread: false, and no turn.
     [[nodiscard]] bool take_unless_asleep(const launcher& members) {
         if (!take_if_free() && !wait_unless_asleep(members)) return false;
+        note_holder();
+        return true;
+    }
+    // Only where nobody has it and nobody waits.
+    [[nodiscard]] bool take_at_once() noexcept {
+        if (!take_if_free()) return false;
         note_holder();
         return true;
     }
@@ -82,8 +92,9 @@ class team_turn {
   public:
     // Takes over a turn that this thread has; null: none.
     explicit team_turn(turns* taken) noexcept : taken_(taken) {}
-    ~team_turn() {
-        if (taken_ != nullptr) taken_->give_back();
+    ~team_turn() { give_back(); }
+    void give_back() noexcept {
+        if (turns* const taken = std::exchange(taken_, nullptr)) taken->give_back();
     }
     team_turn(const team_turn&) = delete;
     team_turn& operator=(const team_turn&) = delete;

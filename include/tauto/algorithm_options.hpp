@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <tauto/parallel_for.hpp>
+#include <tauto/raw_buffer.hpp>
 
 namespace tauto {
 
@@ -19,12 +20,13 @@ struct algorithm_options {
     tauto::schedule schedule = adaptive{};  // of its loops
     std::stop_token stop = {};
     const char* name = nullptr;  // shown in traces; must outlive the team
+    int members = 0;             // as in loop_options
 };
 
 namespace detail {
 
 inline loop_options loop_options_of(const algorithm_options& options, site* where = nullptr) {
-    return {options.schedule, options.stop, where, nullptr, options.name};
+    return {options.schedule, options.stop, where, nullptr, options.name, options.members};
 }
 
 // A pointer where elements are neighbours in memory: one instantiation for vectors, arrays and spans.
@@ -78,6 +80,15 @@ void loop_to_end(team& members, index n, Body&& body, const loop_options& option
     if (!parallel_for(members, n, body, options)) throw stopped{};
 }
 
+// Each member gets some of a new buffer's pages from the system. Where they are first written to in passing,
+// several members wait for each page.
+template <class T>
+void touch_pages(team& members, const raw_buffer<T>& buffer, const algorithm_options& options) {
+    if (buffer.new_pages() < 2) return;
+    parallel_for(members, buffer.new_pages(), [&](index page) { buffer.touch(page); },
+                 {.schedule = dynamic{1}, .members = options.members});
+}
+
 // Elements per block of an algorithm whose result does not show its blocks: few where there are few elements,
 // because each may take long.
 [[nodiscard]] constexpr index block_of(index n, index least, index most) noexcept {
@@ -91,7 +102,7 @@ void loop_to_end(team& members, index n, Body&& body, const loop_options& option
 [[nodiscard]] inline bool runs_inline(team& members, const site& where, index n,
                                       const algorithm_options& options) {
     if (options.stop.stop_possible() || !std::holds_alternative<adaptive>(options.schedule)) return false;
-    return running_as.team != nullptr || members.take_inline_call(where, n);
+    return running_as.team != nullptr || members.take_inline_call(where, n, options.members);
 }
 
 // The calling thread runs a whole algorithm as the member that it is, or as the first of the team.

@@ -119,6 +119,7 @@ class merge_sorter {
             sort_run(0, buffer);
             return;
         }
+        touch_pages(members, buffer, options);
         const auto sort = [&](index r) { sort_run(r, buffer); };
         loop_to_end(members, plan_.runs, sort, loop_options_of(options));
         bool in_buffer = false;
@@ -235,7 +236,8 @@ class merge_sorter {
             for (index i = r.begin; i < r.end; ++i)
                 relocate(buffer.data()[i], std::addressof(element(in_, i)));
         };
-        loop_to_end(members, plan_.n, body, {options.schedule, {}, nullptr, nullptr, options.name});
+        loop_to_end(members, plan_.n, body,
+                    {options.schedule, {}, nullptr, nullptr, options.name, options.members});
     }
 
     In in_;

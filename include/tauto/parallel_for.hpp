@@ -80,9 +80,10 @@ inline constinit site site_of;
 // static_chunk: the same that a serial loop would throw) and iterations not yet begun are skipped; the team
 // stays usable. A member's share comes in several ranges. A call from inside a loop body runs inline on the
 // member that makes it, with that member's rank on its own team and rank 0 on another one. Calls from several
-// threads take turns. Two kinds of calls run on their own thread at once, with rank 0: a loop that was
-// learned to be too short to fork, and any loop while the one that has the turn sleeps (its bodies wait for
-// something, perhaps for the calling thread). Throws tauto::error when n < 0 or n > max_iterations.
+// threads take turns. Three kinds of calls run on their own thread at once, with rank 0: a loop that was
+// learned to be too short to fork, one of at most one member, and any loop while the one that has the turn
+// sleeps (its bodies wait for something, perhaps for the calling thread). Throws tauto::error when n < 0, n >
+// max_iterations or options.members < 0.
 //
 // The default schedule is adaptive: it learns, for each site and power-of-two class of n, the members'
 // speeds, how many members pay, and whether to fork at all. Cost beyond the body, after learning: at most 40
@@ -102,8 +103,9 @@ requires loop_body<std::remove_reference_t<Body>>
             detail::refuse_iterations(n);
         }
         site& where = options.site != nullptr ? *options.site : detail::site_of<std::remove_cv_t<body_type>>;
-        if (std::holds_alternative<adaptive>(options.schedule) && members.take_inline_call(where, n) &&
-            options.report == nullptr && !options.stop.stop_requested()) {
+        if (std::holds_alternative<adaptive>(options.schedule) &&
+            members.take_inline_call(where, n, options.members) && options.report == nullptr &&
+            !options.stop.stop_requested()) {
             const detail::inside_body inside(members.identity(), 0);
             detail::call_body(body, range{0, n}, 0);
             return true;

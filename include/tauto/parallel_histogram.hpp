@@ -46,7 +46,7 @@ class own_counts {
         bins_ = bins;
         stride_ = bins <= most_bins_copied ? bins : 0;
         const std::size_t size = stride_ != 0 ? copies * bins : bins;
-        counts_.emplace(static_cast<index>(size));
+        counts_.emplace(static_cast<index>(size), false);
         std::fill_n(counts_->data(), size, 0U);
     }
     [[nodiscard]] bool begun() const noexcept { return counts_.has_value(); }

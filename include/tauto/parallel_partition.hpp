@@ -113,7 +113,7 @@ index copy_chosen(team& members, In in, Out out, index n, Chosen&& chosen, const
 
 // Elements that have left their places for a buffer cannot be stopped there.
 inline algorithm_options without_stop(const algorithm_options& options) {
-    return {options.schedule, {}, options.name};
+    return {options.schedule, {}, options.name, options.members};
 }
 
 // Both ends of a buffer that is filled: the chosen elements go to its front, the others to its back,
@@ -181,6 +181,7 @@ index partition_by(team& members, In in, index n, Chosen&& chosen, const algorit
     }
     marks of(n);
     const raw_buffer<T> buffer(n);
+    touch_pages(members, buffer, options);
     const auto add = [](index before, index sum) { return before + sum; };
     const auto split = [&](index t, index before, index) {
         T* const back = buffer.data() + n - (of.elements_of(t).begin - before);

@@ -45,6 +45,7 @@ struct reduce_options {
     // Combines in the order in which members finish: at best a little faster, and not the same bits every
     // time.
     bool unordered = false;
+    int members = 0;  // as in loop_options
 };
 
 namespace detail {
@@ -492,7 +493,7 @@ struct unordered_body {
 };
 
 inline loop_options loop_options_of(const reduce_options& options) {
-    return {options.schedule, options.stop, options.site, options.report, options.name};
+    return {options.schedule, options.stop, options.site, options.report, options.name, options.members};
 }
 
 // By the members of the team.
@@ -530,7 +531,7 @@ template <class T, class Leaf, class Fold, class Merge>
     const bool nested = running_as.team != nullptr;
     if (!options.unordered && std::holds_alternative<adaptive>(options.schedule) &&
         options.report == nullptr && !options.stop.stop_possible() &&
-        (nested || members.take_inline_call(where, plan.blocks()))) {
+        (nested || members.take_inline_call(where, plan.blocks(), options.members))) {
         const inside_body inside(nested ? running_as.team : members.identity(), nested ? running_as.rank : 0);
         return tree_of<T>(0, plan.blocks(), leaf, merge);
     }

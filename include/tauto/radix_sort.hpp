@@ -3,7 +3,7 @@
 //
 // Each digit is two loops over blocks that depend on the length alone: the digits of each block are counted,
 // then its elements are put where those of earlier blocks and smaller digits end. Digits that all elements
-// share are left out.
+// share are left out. Few elements out of place are taken out in place of that.
 
 #include <algorithm>
 #include <array>
@@ -16,6 +16,7 @@
 
 #include <tauto/algorithm_options.hpp>
 #include <tauto/always_inline.hpp>
+#include <tauto/nearly_sorted.hpp>
 #include <tauto/parallel_reduce.hpp>
 #include <tauto/raw_buffer.hpp>
 
@@ -53,7 +54,7 @@ inline constexpr std::size_t digit_values = 256;
 // What one look at all keys tells.
 struct key_summary {
     std::uint64_t differ = 0;  // bits in which some key differs from the first
-    bool in_order = true;
+    index descents = 0;        // keys that are smaller than the one before
 };
 
 template <class T>
@@ -68,7 +69,7 @@ class radix_sorter {
         if (options.stop.stop_requested()) throw stopped{};
         if (n_ <= few) {
             const as_member inside(members);
-            sort_few();
+            sort_few(members, options);
         } else {
             sort_many(members, options);
         }
@@ -78,6 +79,7 @@ class radix_sorter {
     using key_type = unsigned_of_bytes<sizeof(T)>;
     using digit_counts = std::array<std::uint32_t, digit_values>;
     static constexpr int digits = static_cast<int>(sizeof(T));
+    static constexpr auto minus_zero = static_cast<key_type>(key_type{1} << (8 * sizeof(T) - 1));
 
     [[nodiscard]] TAUTO_ALWAYS_INLINE std::size_t digit(T value, int place) const noexcept {
         return static_cast<std::size_t>(radix_key(value, down_) >> (8 * place)) & (digit_values - 1);
@@ -87,25 +89,45 @@ class radix_sorter {
         const key_type first = radix_key(data_[0], down_);
         key_type last = radix_key(data_[std::max<index>(r.begin - 1, 0)], down_);
         key_type differ = 0;
-        bool in_order = true;
+        index descents = 0;
         for (index i = r.begin; i < r.end; ++i) {
             const key_type key = radix_key(data_[i], down_);
             differ |= static_cast<key_type>(key ^ first);
-            in_order &= last <= key;
+            descents += key < last ? 1 : 0;
             last = key;
         }
-        return {differ, in_order};
+        return {differ, descents};
+    }
+
+    // Merging in what is out of place costs less than three digits.
+    [[nodiscard]] bool is_nearly_sorted(const key_summary& seen) const noexcept {
+        int differing = 0;
+        for (int place = 0; place < digits; ++place)
+            differing += (seen.differ >> (8 * place) & 0xff) != 0 ? 1 : 0;
+        return differing >= 3 && may_be_nearly_sorted(seen.descents, n_);
+    }
+    [[nodiscard]] bool sort_nearly_sorted(team& members, index block, T* buffer,
+                                          const algorithm_options& options) {
+        const auto key = [down = down_](T value) { return radix_key(value, down); };
+        const auto twofold = [](T value) {
+            return std::is_floating_point_v<T> && std::bit_cast<key_type>(value) == minus_zero;
+        };
+        nearly_sorted<T, decltype(key), decltype(twofold)> all(data_, n_, block, buffer, key, twofold);
+        return all.run(members, options, [&](team& some, T* rest, index count) {
+            if (count > 1) radix_sorter(rest, count, down_).run(some, options);
+        });
     }
 
     // All digits are counted at once: their numbers do not depend on the order.
-    void sort_few() {
+    void sort_few(team& members, const algorithm_options& options) {
         const key_summary seen = look_at({0, n_});
-        if (seen.in_order) return;
+        if (seen.descents == 0) return;
+        const raw_buffer<T> buffer(n_);
+        if (is_nearly_sorted(seen) && sort_nearly_sorted(members, n_, buffer.data(), options)) return;
         std::array<digit_counts, sizeof(T)> counts{};
         for (index i = 0; i < n_; ++i) {
             for (int place = 0; place < digits; ++place) ++at(counts, place)[digit(data_[i], place)];
         }
-        const raw_buffer<T> buffer(n_);
         T* from = data_;
         T* to = buffer.data();
         for (int place = 0; place < digits; ++place) {
@@ -156,8 +178,10 @@ class radix_sorter {
     void sort_many(team& members, const algorithm_options& options) {
         const block_plan plan{n_, std::max<index>(index{1} << 12, n_ / 256 + 1)};
         const key_summary seen = look_at_all(members, options);
-        if (seen.in_order) return;
+        if (seen.descents == 0) return;
         const raw_buffer<T> buffer(n_);
+        touch_pages(members, buffer, options);
+        if (is_nearly_sorted(seen) && sort_nearly_sorted(members, plan.grain, buffer.data(), options)) return;
         std::vector<index> table(usize(plan.blocks()) * digit_values);
         T* from = data_;
         T* to = buffer.data();
@@ -170,7 +194,8 @@ class radix_sorter {
         // Also after a stop: what the last digit was read from is whole.
         if (from != data_) {
             const auto copy = [&](range r) { std::copy(from + r.begin, from + r.end, data_ + r.begin); };
-            loop_to_end(members, n_, copy, {options.schedule, {}, nullptr, nullptr, options.name});
+            loop_to_end(members, n_, copy,
+                        {options.schedule, {}, nullptr, nullptr, options.name, options.members});
         }
         if (!all) throw stopped{};
     }
@@ -194,10 +219,11 @@ class radix_sorter {
     [[nodiscard]] key_summary look_at_all(team& members, const algorithm_options& options) const {
         const auto look = [this](range r) { return look_at(r); };
         const auto both = [](key_summary a, key_summary b) {
-            return key_summary{a.differ | b.differ, a.in_order && b.in_order};
+            return key_summary{a.differ | b.differ, a.descents + b.descents};
         };
-        return parallel_reduce(members, n_, key_summary{}, look, both,
-                               {options.schedule, options.stop, nullptr, nullptr, options.name});
+        return parallel_reduce(
+            members, n_, key_summary{}, look, both,
+            {options.schedule, options.stop, nullptr, nullptr, options.name, 0, false, options.members});
     }
 
     T* data_;

@@ -101,6 +101,9 @@ struct loop_options {
     tauto::site* site = nullptr;
     loop_report* report = nullptr;
     const char* name = nullptr;  // shown in traces; must outlive the team
+    // Those of the lowest ranks that may take part: so many, or 0 for all. 1: the calling thread alone, at
+    // once. Each limit learns for itself.
+    int members = 0;
 };
 
 // n at most this: no counter overflows, however many members ask at once.
@@ -120,6 +123,7 @@ struct loop_call {
 };
 
 struct team_state;
+class team_turn;
 
 // Which member the calling thread is, inside a body: the team's state and its rank there. Null outside. A
 // nested call runs inline on that member.
@@ -211,10 +215,19 @@ struct chunk_log {
     }
 };
 
-// The models of one site, by power-of-two class of sizes (index: bit width of n).
+// The models of one site and limit of members, by power-of-two class of sizes (index: bit width of n).
 struct site_record {
+    int members = 0;
     std::atomic<loop_model*> models[64] = {};
+    std::atomic<site_record*> next{nullptr};  // of another limit
 };
+
+// Null where there is none yet. Pairs with the release stores in recorder::model_of.
+[[nodiscard]] inline site_record* record_of(const std::atomic<site_record*>& first, int members) noexcept {
+    site_record* one = first.load(std::memory_order_acquire);
+    while (one != nullptr && one->members != members) one = one->next.load(std::memory_order_acquire);
+    return one;
+}
 
 }  // namespace detail
 
@@ -283,11 +296,11 @@ class team {
     [[nodiscard]] const detail::team_state* identity() const noexcept { return state_.get(); }
     // Used by parallel_for. True when this site runs loops of n inline and this call need not be timed; never
     // inside a body.
-    [[nodiscard]] bool take_inline_call(const tauto::site& where, index n) noexcept {
+    [[nodiscard]] bool take_inline_call(const tauto::site& where, index n, int members = 0) noexcept {
         if (detail::running_as.team != nullptr) return false;
         const int id = where.id_.load(std::memory_order_relaxed);
         if (id < 0) return false;
-        const auto* record = detail::at(records_, id).load(std::memory_order_acquire);
+        const auto* record = detail::record_of(detail::at(records_, id), members);
         if (record == nullptr) return false;
         auto* model =
             record->models[std::bit_width(static_cast<std::uint64_t>(n))].load(std::memory_order_acquire);
@@ -299,7 +312,9 @@ class team {
 
   private:
     void run_members(const detail::run_call& call, const run_options& options);
-    detail::loop_model& model_for(tauto::site& where, index n);
+    detail::loop_model& model_for(const detail::loop_call& call);
+    [[nodiscard]] bool run_alone(const detail::loop_call& call, detail::loop_model& model,
+                                 detail::team_turn& turn);
 
     std::unique_ptr<std::atomic<detail::site_record*>[]> records_;
     std::unique_ptr<detail::team_state> state_;

@@ -47,6 +47,7 @@ struct tile_options {
     // Bytes that the body reads and writes for each cell, each counted once: 16 for a double from another
     // one.
     index cell_bytes = 16;
+    int members = 0;  // as in loop_options
 };
 
 // Called with tiles that cover all cells once, or with (tile, rank), or with one cell at a time.
@@ -191,7 +192,7 @@ bool parallel_for_tiles(team& members, index planes, index rows, index columns, 
     };
     return parallel_for(members, plan.lines(), body,
                         {options.schedule, options.stop, options.site != nullptr ? options.site : &where,
-                         options.report, options.name});
+                         options.report, options.name, options.members});
 }
 
 }  // namespace detail

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -108,7 +109,85 @@ void check_numbers(team& some, std::size_t n) {
     CHECK(found == wanted);
 }
 
+// Sorted numbers, of which a share were put somewhere else.
+std::vector<double> nearly_sorted_of(std::size_t n, double share) {
+    std::vector<double> values = numbers(n, 21);
+    std::sort(values.begin(), values.end());
+    std::mt19937 random(22);
+    for (double k = 0; k < share * static_cast<double>(n); ++k)
+        std::swap(values[random() % n], values[random() % n]);
+    return values;
+}
+
+template <class Compare>
+void check_bits(team& some, const std::vector<double>& values, Compare before) {
+    std::vector<double> wanted = values;
+    std::stable_sort(wanted.begin(), wanted.end(), before);
+    std::vector<double> found = values;
+    parallel_sort(some, found, before);
+    REQUIRE(std::memcmp(found.data(), wanted.data(), found.size() * sizeof(double)) == 0);
+}
+void check_bits(team& some, std::vector<double> values) {
+    check_bits(some, values, std::less<>{});
+    std::reverse(values.begin(), values.end());
+    check_bits(some, values, std::greater<>{});
+}
+
 }  // namespace
+
+TEST_CASE("what is nearly sorted, whichever elements are out of place" *
+          doctest::description("algorithms.md, promise 12")) {
+    for (const int members : {1, 2, 7}) {
+        team some(shared_by(members));
+        for (const std::size_t n : {std::size_t{5000}, std::size_t{70'000}}) {
+            for (const double share : {0.00003, 0.01, 0.1}) check_bits(some, nearly_sorted_of(n, share));
+            std::vector<double> values = nearly_sorted_of(n, 0);
+            std::rotate(values.begin(), values.begin() + 1, values.end());  // one block's last is the least
+            check_bits(some, values);
+            std::rotate(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(n / 2), values.end());
+            check_bits(some, values);  // too many leave, though there is one descent
+            values = nearly_sorted_of(n, 0.01);
+            std::fill(values.begin() + 5, values.begin() + 4500, values[n - 1]);  // a block is left empty
+            check_bits(some, values);
+            values = nearly_sorted_of(n, 0.01);
+            for (std::size_t i = 0; i < n; i += 50) values[i] = i % 100 == 0 ? 0.0 : -0.0;
+            check_bits(some, values);
+        }
+    }
+}
+
+TEST_CASE("the memory of a large buffer serves the next one, and two at once are apart") {
+    using buffer = detail::raw_buffer<double>;
+    constexpr index n = 1 << 19;
+    {
+        const buffer one(n);
+        const buffer other(n);
+        CHECK((one.data() + n <= other.data() || other.data() + n <= one.data()));
+    }
+    // Threads that take and give: each finds what it wrote.
+    std::vector<std::thread> threads;
+    std::atomic<int> wrong = 0;
+    for (int t = 0; t < 4; ++t) {
+        threads.emplace_back([t, &wrong] {
+            for (int k = 0; k < 200; ++k) {
+                const buffer own(n + (k % 3) * n);
+                own.data()[0] = own.data()[n - 1] = t;
+                std::this_thread::yield();
+                if (own.data()[0] != t || own.data()[n - 1] != t) ++wrong;
+            }
+        });
+    }
+    for (std::thread& one : threads) one.join();
+    CHECK(wrong == 0);
+#if !defined(__SANITIZE_ADDRESS__)
+    { const buffer last(n); }
+    CHECK(buffer(n).new_pages() == 0);
+    CHECK(buffer(n / 2).new_pages() == 0);
+    CHECK(buffer(index{1} << 27).new_pages() == 512);  // not kept: it is too large
+    CHECK(buffer(index{1} << 27).new_pages() == 512);
+    CHECK(buffer(n).new_pages() == 0);
+#endif
+}
 
 TEST_CASE("numbers of every type, up and down" * doctest::description("algorithms.md, promise 12")) {
     for (const int members : {1, 3, 64}) {

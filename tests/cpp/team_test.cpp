@@ -712,4 +712,140 @@ TEST_CASE("waiting policies all give the same answers, through sleeping and waki
     }
 }
 
+TEST_CASE("a limit of members holds under each schedule, and changes no answer" *
+          doctest::description("runtime.md, promise 21")) {
+    std::vector<int> cpus = select_cpus(read_machine(), "all");
+    team members{team_options{.cpus = cpus, .size = 4}};
+    std::vector<double> values(5000);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = 1.0 / static_cast<double>(i + 1);
+    const auto value = [&](index i) { return at(values, i); };
+    const double sum = parallel_reduce(members, 5000, 0.0, value, std::plus<>{});
+    for (const schedule& one : every_schedule) {
+        for (const int limit : {0, 1, 2, 3, 4, 5, 100}) {
+            for (int call = 0; call < 3; ++call) {
+                loop_report report;
+                std::atomic<int> highest{0};
+                std::atomic<index> done{0};
+                const auto body = [&](range r, int rank) {
+                    done += r.size();
+                    int seen = highest;
+                    while (seen < rank && !highest.compare_exchange_weak(seen, rank)) {
+                    }
+                };
+                const loop_options options{.schedule = one, .report = &report, .members = limit};
+                REQUIRE(parallel_for(members, 1000, body, options));
+                REQUIRE(done == 1000);
+                if (limit != 0) REQUIRE(highest < limit);
+                if (limit != 0) REQUIRE(report.width <= limit);
+            }
+            CHECK(parallel_reduce(members, 5000, 0.0, value, std::plus<>{},
+                                  {.schedule = one, .members = limit}) == sum);
+        }
+    }
+    std::vector<double> sorted = values;
+    parallel_sort(members, sorted, std::less<>{}, {.members = 2});
+    CHECK(std::is_sorted(sorted.begin(), sorted.end()));
+    CHECK_THROWS_WITH_AS(
+        parallel_for(members, 10, [](index) {}, {.members = -1}),
+        "a loop of at most -1 members was asked for; use 0 for all of the team, or a limit from 1", error);
+}
+
+TEST_CASE("a loop of one member waits for no other loop" * doctest::description("runtime.md, promise 5")) {
+    team members{pair()};
+    std::atomic<bool> begun{false};
+    std::atomic<bool> over{false};
+    std::thread other([&] {
+        while (!begun) std::this_thread::yield();
+        index sum = 0;
+        parallel_for(members, 10, [&](index i) { sum += i; }, {.members = 1});
+        CHECK(sum == 45);
+        over = true;
+    });
+    // It does not sleep while it waits.
+    parallel_for(members, 2,
+                 [&](index) {
+                     begun = true;
+                     while (!over) std::this_thread::yield();
+                 },
+                 {.schedule = static_{}});
+    other.join();
+}
+
+TEST_CASE("a loop that its thread runs alone leaves the members to other threads" *
+          doctest::description("runtime.md, promise 5")) {
+    team members{pair()};
+    static site here;
+    std::atomic<bool> begun{false};
+    std::atomic<bool> over{false};
+    loop_report report;
+    std::thread other([&] {
+        while (!begun) std::this_thread::yield();
+        parallel_for(members, 2, [](index) {}, {.schedule = static_{}, .report = &report});
+        over = true;
+    });
+    // It does not sleep while it waits.
+    parallel_for(members, 1,
+                 [&](range) {
+                     begun = true;
+                     while (!over) std::this_thread::yield();
+                 },
+                 {.site = &here});
+    other.join();
+    CHECK(report.width == 2);
+}
+
+TEST_CASE("a team ends after the loop that another thread runs alone") {
+    for (int turn = 0; turn < 20; ++turn) {
+        auto members = std::make_unique<team>(pair());
+        parallel_for(*members, 2, [](index) {}, {.schedule = static_{}});
+        site here;
+        std::atomic<bool> begun{false};
+        std::atomic<bool> ending{false};
+        std::atomic<bool> done{false};
+        std::thread other([&] {
+            const auto body = [&](range) {
+                begun = true;
+                while (!ending) std::this_thread::yield();
+                for (int k = 0; k < 50; ++k) std::this_thread::yield();
+                done = true;
+            };
+            parallel_for(*members, 1, body, {.site = &here});
+        });
+        while (!begun) std::this_thread::yield();
+        ending = true;
+        members.reset();
+        CHECK(done);
+        other.join();
+    }
+}
+
+TEST_CASE("what is learned under a limit is of members below it, and apart") {
+    const detail::loop_model_options all{.widths = {{1, 0}, {2, 300}, {4, 500}, {8, 900}},
+                                         .microsecond = 1000};
+    const auto widths_of = [&](int limit) {
+        std::string text;
+        for (const auto& one : detail::limited(all, limit).widths)
+            text += std::to_string(one.width) + ":" + std::to_string(static_cast<int>(one.fork_ticks)) + " ";
+        return text;
+    };
+    CHECK(widths_of(0) == "1:0 2:300 4:500 8:900 ");
+    CHECK(widths_of(2) == "1:0 2:300 ");
+    CHECK(widths_of(3) == "1:0 2:300 3:500 ");
+    CHECK(widths_of(7) == "1:0 2:300 4:500 7:900 ");
+    CHECK(widths_of(8) == widths_of(0));
+    CHECK(widths_of(100) == widths_of(0));
+    const detail::loop_model model(detail::limited(all, 3));
+    CHECK(model.order().size() == 3);
+
+    team members{pair()};
+    static site here;
+    for (int call = 0; call < 5; ++call) {
+        parallel_for(members, 64, [](range) {}, {.site = &here});
+        parallel_for(members, 64, [](range) {}, {.site = &here, .members = 2});
+    }
+    const std::string text = members.explain(here);
+    CHECK(text.find("n = 64 to 127: ") == 0);
+    CHECK(text.find("\nat most 2 members, n = 64 to 127: ") != std::string::npos);
+}
+
 }  // namespace tauto
