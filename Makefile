@@ -58,8 +58,8 @@ help: ## Show this list
 
 study: ## Measure and write the report
 	@sh tools/packages.sh build $(loop_marks)
-	@sh tools/venv.sh
-	@build/venv/bin/tauto study --build loop $(STUDY) --output "$(OUTPUT)"
+	@sh tools/venv.sh --runners loop
+	@build/venv/bin/tauto study loop $(STUDY) --output "$(OUTPUT)"
 	@echo
 	@echo "The report: $(OUTPUT)/report.html"
 

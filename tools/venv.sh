@@ -1,16 +1,26 @@
 #!/bin/sh
-# Makes build/venv hold the `tauto` of this very tree:   tools/venv.sh [EXTRA]   e.g. tools/venv.sh test
+# Makes build/venv hold the `tauto` of this very tree:   tools/venv.sh [--runners STUDY] [EXTRA]
 #
+#   tools/venv.sh test              and what the extra test of pyproject.toml names
+#   tools/venv.sh --runners loop    and the executables of the study loop, against the peers that are here
+#
+# The runtime is compiled once for both, where `tauto study --build` would compile it again.
 # Cheap when nothing changed: the installed state is a checksum of every source that goes into the wheel.
 # The checksum is written last and removed first, so a run that was stopped half-way is done again.
 set -eu
 cd "$(dirname -- "$0")/.."
+study=
+if [ "${1:-}" = --runners ]; then
+    study=$2
+    shift 2
+fi
 extra=${1:-}
 python=${PYTHON:-python3}
 . tools/quietly.sh
 root=$(pwd -P)
 venv=build/venv
 stamp=$venv/.installed
+runners_stamp=$venv/.runners
 extras_stamp=$venv/.extra-$extra
 
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
@@ -41,12 +51,22 @@ checksum() {
     } | cksum
 }
 now=$(checksum)
+# A study's name, and the packages that it would have more peers with.
+runners=
+if [ -n "$study" ]; then runners="$study $(sh tools/packages.sh --dry-run loop peer 2>&1 || :)"; fi
+runners_are_there() {
+    [ -z "$runners" ] || { [ -f "$runners_stamp" ] && [ "$(cat "$runners_stamp")" = "$runners" ]; }
+}
 
-if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$now" ] || ! "$venv/bin/tauto" --version >/dev/null 2>&1; then
-    rm -f "$stamp"
+if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$now" ] || ! runners_are_there ||
+    ! "$venv/bin/tauto" --version >/dev/null 2>&1; then
+    rm -f "$stamp" "$runners_stamp"
     . tools/compiler_cache.sh
     export CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}"
-    quietly build/venv.log "building tauto and installing it into $venv" "$venv/bin/python" -m pip install -v .
+    quietly build/venv.log "building tauto and installing it into $venv" "$venv/bin/python" -m pip install -v \
+        ${study:+--config-settings=cmake.define.TAUTO_BUILD_RUNNERS=ON} \
+        ${study:+"--config-settings=cmake.define.TAUTO_STUDIES=$study"} .
+    printf '%s' "$runners" >"$runners_stamp"
     printf '%s' "$now" >"$stamp"
 fi
 # Kept apart: the tools of the tests are needed by `make test` alone, and change with pyproject.toml alone.

@@ -302,7 +302,7 @@ class Tree:
         self.python.write_text(FAKE_PYTHON)
         self.python.chmod(0o755)
         (self.root / "tools").mkdir(parents=True)
-        for script in ("venv.sh", "compiler_cache.sh", "quietly.sh"):
+        for script in ("venv.sh", "compiler_cache.sh", "quietly.sh", "packages.sh"):
             shutil.copy(ROOT / "tools" / script, self.root / "tools")
         for name in ("CMakeLists.txt", "pyproject.toml", "LICENSE", "README.md", "packages.txt"):
             (self.root / name).write_text(name)
@@ -310,10 +310,10 @@ class Tree:
             (self.root / name).mkdir()
             (self.root / name / "source").write_text(name)
 
-    def venv(self) -> subprocess.CompletedProcess[str]:
+    def venv(self, *words: str) -> subprocess.CompletedProcess[str]:
         self.diary.write_text("")
         environment = {"PATH": os.environ["PATH"], "PYTHON": str(self.python), "DIARY": str(self.diary)}
-        return run_to_end(["sh", "tools/venv.sh"], cwd=self.root, env=environment)
+        return run_to_end(["sh", "tools/venv.sh", *words], cwd=self.root, env=environment)
 
     def calls(self) -> list[str]:
         return [line.split()[0] for line in self.diary.read_text().splitlines()]
@@ -329,6 +329,26 @@ def test_venv_is_made_once_and_nothing_is_installed_twice(tree: Tree) -> None:
     assert tree.calls() == ["venv", "pip"]
     assert tree.venv().returncode == 0
     assert tree.calls() == []
+
+
+def test_runners_are_compiled_where_they_are_asked_for_and_again_for_another_peer(tree: Tree) -> None:
+    packages = tree.root / "packages.txt"
+    packages.write_text("loop a-peer command:no-such-command one peer\npeer another command:sh a shell\n")
+    assert tree.venv().returncode == 0
+    assert "RUNNERS" not in tree.diary.read_text()
+    for calls in (["pip"], []):
+        assert tree.venv("--runners", "loop").returncode == 0
+        assert tree.calls() == calls
+        assert tree.venv().returncode == 0
+        assert tree.calls() == []
+    tree.root.joinpath("lab", "source").write_text("other")
+    tree.venv("--runners", "loop")
+    wanted = "TAUTO_BUILD_RUNNERS=ON --config-settings=cmake.define.TAUTO_STUDIES=loop ."
+    assert wanted in tree.diary.read_text()
+    stamp = tree.root / "build" / "venv" / ".runners"
+    stamp.write_text(f"{stamp.read_text()} and what has been installed since")
+    tree.venv("--runners", "loop")
+    assert tree.calls() == ["pip"]
 
 
 @pytest.mark.parametrize("change", ["edited", "added", "deleted"])
@@ -507,7 +527,7 @@ def test_make_recipes_passes_only_on() -> None:
 
 
 def test_make_study_installs_no_test_packages_and_peers_can_be_left_out() -> None:
-    assert "packages.sh build loop\n" in make("-n", "study")
+    assert "packages.sh build loop\nsh tools/venv.sh --runners loop\n" in make("-n", "study")
     assert "packages.sh build \n" in make("-n", "study", "PEERS=no")
 
 
