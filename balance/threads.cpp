@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t most_a_cpu = 4;
 constexpr std::array<double, 3> may_be{0.85, 1.0, 1.15};  // of what the slow CPUs are said to do
 constexpr double a_thread_costs = 0.004;                  // of the time: it is woken up for each loop
-constexpr double worth_it = 0.05;
+constexpr double worth_adding = 0.05;
 constexpr double surely_slow = 0.9;  // work a second of CPU time, by that of the fastest
 constexpr char variable[] = "OMP_NUM_THREADS";
 
@@ -60,7 +60,7 @@ std::size_t threads_for(std::span<const double> speeds) {
             best = threads;
         }
     }
-    return least < (1 - worth_it) * as_many_as_cpus ? best : speeds.size();
+    return least < (1 - worth_adding) * as_many_as_cpus ? best : speeds.size();
 }
 
 std::vector<std::string> set_threads(const std::string& program, const speeds& cpus) {
