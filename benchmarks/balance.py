@@ -286,6 +286,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
     parser.add_argument("--output", type=Path, default=Path("build/balance.jsonl"))
     asked = parser.parse_args()
+    cpus = len(os.sched_getaffinity(0))
+    if not 1 <= asked.slow < cpus:
+        parser.error(
+            f"--slow {asked.slow}: from 1 to {cpus - 1} of {cpus} CPUs may be slow, so that one is fast"
+        )
     with Journal.open(asked.output) as journal, tempfile.TemporaryDirectory() as folder:
         if not journal.records:
             journal.append({"schema": SCHEMA, "machine": read_machine().to_dict()})
