@@ -323,7 +323,7 @@ TEST_CASE("threads_for_unequal_cpus_are_so_many_that_all_cpus_are_done_at_once")
     CHECK(threads_for(std::array<double, 1>{1.0}) == 1);
 }
 
-TEST_CASE("the_number_of_threads_is_set_for_gccs_openmp_alone_and_where_the_user_has_set_none") {
+TEST_CASE("no_number_of_threads_is_set_for_a_program_without_gccs_openmp") {
     const speeds unequal({{0, 1.0, 1.0}, {1, 0.25, 1.0}});
     unsetenv("OMP_NUM_THREADS");
     CHECK(set_threads("/bin/true", unequal).empty());
