@@ -288,9 +288,7 @@ def main() -> int:
     asked = parser.parse_args()
     cpus = len(os.sched_getaffinity(0))
     if not 1 <= asked.slow < cpus:
-        parser.error(
-            f"--slow {asked.slow}: from 1 to {cpus - 1} of {cpus} CPUs may be slow, so that one is fast"
-        )
+        parser.error(f"--slow {asked.slow}: of {cpus} CPUs 1 to {cpus - 1} may be slow")
     with Journal.open(asked.output) as journal, tempfile.TemporaryDirectory() as folder:
         if not journal.records:
             journal.append({"schema": SCHEMA, "machine": read_machine().to_dict()})
