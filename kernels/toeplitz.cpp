@@ -18,14 +18,6 @@ float element(std::size_t distance) {
     return static_cast<float>(1.0 / ((1.0 + k) * (1.0 + k)));
 }
 
-void fill(dense_matrix& a) {
-    const std::size_t n = a.order();
-    if (n == 0) return;
-    std::vector<float> band(2 * n - 1);
-    for (std::size_t k = 0; k < n; ++k) band[n - 1 - k] = band[n - 1 + k] = element(k);
-    for (std::size_t i = 0; i < n; ++i) std::copy_n(band.data() + (n - 1 - i), n, a.row(i));
-}
-
 // Plain double precision, and not the kernel that is being checked. Eight sums hide the latency of an
 // addition.
 double row_product(const float* row, const float* x, std::size_t n) {
@@ -47,13 +39,22 @@ double ratio_of_norms(double numerator, double denominator) {
 
 }  // namespace
 
-toeplitz_system::toeplitz_system(std::size_t order) : a{order}, b{order}, true_solution{order} {
-    fill(a);
+toeplitz_system::toeplitz_system(std::size_t order, std::size_t first, std::size_t last)
+    : a{order}, b{order}, true_solution{order} {
+    fill_rows(first, last);
     for (std::size_t i = 0; i < order; ++i) {
         const double turn = (static_cast<double>(i) + 0.5) / static_cast<double>(order);
         true_solution[i] = static_cast<float>(1.0 + 0.5 * std::sin(6.0 * std::numbers::pi * turn));
     }
-    matvec_rows(a, true_solution, b, 0, order);
+    matvec_rows(a, true_solution, b, first, last);
+}
+
+void toeplitz_system::fill_rows(std::size_t first, std::size_t last) {
+    const std::size_t n = a.order();
+    if (n == 0) return;
+    std::vector<float> band(2 * n - 1);
+    for (std::size_t k = 0; k < n; ++k) band[n - 1 - k] = band[n - 1 + k] = element(k);
+    for (std::size_t i = first; i < last; ++i) std::copy_n(band.data() + (n - 1 - i), n, a.row(i));
 }
 
 double toeplitz_system::condition_bound() noexcept {

@@ -17,7 +17,14 @@ struct toeplitz_system {
     aligned_floats true_solution;  ///< 1 + sin(6 pi (i + 1/2) / n) / 2: smooth and not constant
 
     /// Fills n^2 floats, O(n^2), at the speed of memcpy: row i is a slice of the 2 n - 1 distinct elements.
-    explicit toeplitz_system(std::size_t order);
+    explicit toeplitz_system(std::size_t order) : toeplitz_system{order, 0, order} {}
+
+    /// Only the rows from `first` until before `last`, and their elements of b: the others stay zero, and
+    /// take no memory in a matrix of more than half a megabyte.
+    toeplitz_system(std::size_t order, std::size_t first, std::size_t last);
+
+    /// Fills these rows of a.
+    void fill_rows(std::size_t first, std::size_t last);
 
     /// Upper bound of the condition number in the 2-norm, for every order: about 3.55.
     static double condition_bound() noexcept;

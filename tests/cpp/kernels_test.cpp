@@ -162,6 +162,19 @@ TEST_CASE("toeplitz_matrix_is_symmetric_with_the_stated_elements") {
         }
 }
 
+TEST_CASE("toeplitz_system_of_some_rows_has_these_alone_until_it_is_filled") {
+    const tauto::toeplitz_system whole{37};
+    tauto::toeplitz_system part{37, 10, 20};
+    for (std::size_t i = 0; i < 37; ++i) {
+        const bool held = i >= 10 && i < 20;
+        REQUIRE(part.b[i] == (held ? whole.b[i] : 0.0F));
+        REQUIRE(part.a.row(i)[i] == (held ? 1.0F : 0.0F));
+    }
+    part.fill_rows(0, 37);
+    for (std::size_t i = 0; i < 37; ++i)
+        for (std::size_t j = 0; j < 37; ++j) REQUIRE(part.a.row(i)[j] == whole.a.row(i)[j]);
+}
+
 TEST_CASE("conjugate_gradient_finds_the_known_solution") {
     for (const auto n : orders) {
         const tauto::toeplitz_system system{n};
