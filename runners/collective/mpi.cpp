@@ -7,34 +7,29 @@
 
 #include <cstdint>
 #include <cstring>
-#include <exception>
 #include <memory>
-#include <string>
+#include <string_view>
 
 #include "runners/collective/member.hpp"
 #include "runners/collective/native.hpp"
 #include "runners/collective/run.hpp"
-#include "runners/mpi/launch.hpp"
 #include "runners/mpi/library.hpp"
-#include "runners/shared/cpus.hpp"
+#include "runners/mpi/start_ranks.hpp"
 #include "runners/shared/signed.hpp"
-#include "runners/shared/start_runner.hpp"
 
 namespace {
 
 using namespace tauto::runner;
 
-constexpr std::string_view executable_name = "tauto-collective-" TAUTO_MPI_NAME;
-
 struct adapter {
-    static constexpr std::string_view executable = executable_name;
-};
+    static constexpr std::string_view executable = "tauto-collective-" TAUTO_MPI_NAME;
 
-description describe() {
-    description mpi = mpi_description();
-    mpi.schedules = {{"native", false}, {"member", false}};
-    return mpi;
-}
+    static description describe() {
+        description mpi = mpi_description();
+        mpi.schedules = {{"native", false}, {"member", false}};
+        return mpi;
+    }
+};
 
 // Memory that all processes of this machine see, for the common start.
 class shared_window {
@@ -63,18 +58,6 @@ class shared_window {
     void* data_ = nullptr;
 };
 
-void require_one_machine(int ranks) {
-    MPI_Comm here = MPI_COMM_NULL;
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
-    int together = 0;
-    MPI_Comm_size(here, &together);
-    MPI_Comm_free(&here);
-    if (together != ranks)
-        throw input_error("the " + std::to_string(ranks) + " ranks are on more than one machine (" +
-                          std::to_string(together) +
-                          " here); their times need one clock, so start them all on one");
-}
-
 template <class Engine>
 collective_result measured(const collective_request& asked, int rank, Engine& engine) {
     const shared_window memory{start_line::bytes(asked.threads, most_repetitions), rank};
@@ -83,12 +66,7 @@ collective_result measured(const collective_request& asked, int rank, Engine& en
     return collective_run{asked, rank, line, engine}.run();
 }
 
-int run_rank(const collective_request& asked, int rank, int ranks) {
-    if (ranks != asked.threads)
-        throw input_error("the launcher started " + std::to_string(ranks) + " ranks and --threads is " +
-                          std::to_string(asked.threads) + "; give both the same number, or start " +
-                          std::string{executable_name} + " without a launcher");
-    require_one_machine(ranks);
+int run_rank(const collective_request& asked, int rank) {
     collective_result seen;
     if (asked.schedule == "member") {
         tauto::mpi_member me{MPI_COMM_WORLD};
@@ -98,49 +76,18 @@ int run_rank(const collective_request& asked, int rank, int ranks) {
         native_engine engine;
         seen = measured(asked, rank, engine);
     }
-    return rank == 0 ? report_collective<adapter>(describe(), asked, seen) : exit_ok;
+    return rank == 0 ? report_collective<adapter>(adapter::describe(), asked, seen) : exit_ok;
 }
 
-// As one of the processes that the launcher started.
-int be_a_rank(const collective_request& asked) {
-    end_with_parent();
-    const int cpu = asked.cpu_of(place_of_rank().rank);
-    pin_to(std::span<const int>{&cpu, 1});  // before MPI makes its threads and its memory
-    int provided = MPI_THREAD_SINGLE;
-    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
-    int rank = 0;
-    int ranks = 1;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    int code = exit_ok;
-    try {
-        code = run_rank(asked, rank, ranks);
-    } catch (const input_error& error) {  // the same on all ranks
-        if (rank == 0) complain<adapter>(error.what());
-        code = exit_bad_input;
-    } catch (const std::exception& error) {
-        complain<adapter>("rank " + std::to_string(rank) + ": " + error.what());
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-    MPI_Finalize();
-    return code;
+collective_request parse(int argc, char** argv, std::string_view executable, const description& mpi) {
+    collective_request asked = parse_collective(argc, argv, executable, mpi);
+    if (!asked.describe && asked.schedule == "member")
+        require_operations<member_engine<tauto::mpi_member>>(asked);
+    return asked;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    try {
-        const description mpi = describe();
-        const collective_request asked = parse_collective(argc, argv, executable_name, mpi);
-        if (asked.describe) {
-            print_description(mpi);
-            return exit_ok;
-        }
-        if (asked.schedule == "member") require_operations<member_engine<tauto::mpi_member>>(asked);
-        if (launched_by_mpi()) return be_a_rank(asked);
-        return launch_ranks(this_launcher(), asked.threads, argv, executable_name);
-    } catch (const std::exception& error) {
-        complain<adapter>(error.what());
-    }
-    return exit_bad_input;
+    return start_ranks<adapter>(argc, argv, parse, run_rank);
 }

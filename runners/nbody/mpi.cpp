@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "kernels/fnv1a.hpp"
+#include "runners/mpi/gathered.hpp"
 #include "runners/mpi/launch.hpp"
 #include "runners/mpi/library.hpp"
 #include "runners/nbody/member.hpp"
@@ -36,18 +37,6 @@ std::vector<int> own_cpus(const nbody_request& asked) {
         if (const int cpu = asked.cpu_of(first + thread); std::ranges::find(own, cpu) == own.end())
             own.push_back(cpu);
     return own;
-}
-
-// The items of all ranks, one rank's behind the other's.
-template <class Item>
-std::vector<Item> gathered(tauto::mpi_member& me, const std::vector<Item>& own) {
-    std::vector<tauto::index> bounds(usize(me.size()) + 1);
-    const auto count = std::ssize(own);
-    me.all_gather(std::span<const tauto::index>{&count, 1}, std::span<tauto::index>{bounds}.subspan(1));
-    for (std::size_t r = 1; r < bounds.size(); ++r) bounds[r] += bounds[r - 1];
-    std::vector<Item> all(usize(bounds.back()));
-    me.all_gather(std::span<const Item>{own}, std::span<Item>{all}, std::span<const tauto::index>{bounds});
-    return all;
 }
 
 class mpi_adapter {
