@@ -24,16 +24,12 @@ class waiting_account {
 
     /// A loop of so many ticks has ended; its workers have joined and have added their ticks to `account`.
     void add(std::int64_t ticks, const work_account& account) {
-        ++loops_;
-        ticks_ += ticks;
-        if (shown_.size() >= most_shown) return;
-        const std::vector<std::int64_t> now = account.ticks_by_worker();
-        before_.resize(now.size());
-        std::vector<double> working;
-        for (std::size_t worker = 0; worker < now.size(); ++worker)
-            working.push_back(as_double(now[worker] - before_[worker]));
-        before_ = now;
-        shown_.push_back({as_double(ticks), std::move(working)});
+        if (count(ticks)) show(ticks, account.ticks_by_worker());
+    }
+
+    /// The same of workers that are processes; `now`: the ticks of each until now.
+    void add(std::int64_t ticks, const std::vector<std::int64_t>& now) {
+        if (count(ticks)) show(ticks, now);
     }
 
     std::int64_t loops() const { return loops_; }
@@ -52,6 +48,22 @@ class waiting_account {
     }
 
   private:
+    // True for a loop that is shown.
+    bool count(std::int64_t ticks) {
+        ++loops_;
+        ticks_ += ticks;
+        return shown_.size() < most_shown;
+    }
+
+    void show(std::int64_t ticks, const std::vector<std::int64_t>& now) {
+        before_.resize(now.size());
+        std::vector<double> working;
+        for (std::size_t worker = 0; worker < now.size(); ++worker)
+            working.push_back(as_double(now[worker] - before_[worker]));
+        before_ = now;
+        shown_.push_back({as_double(ticks), std::move(working)});
+    }
+
     tick_length tick_;
     std::int64_t loops_ = 0;
     std::int64_t ticks_ = 0;
