@@ -19,6 +19,8 @@ SCHEDULES: Mapping[str, tuple[str, ...]] = {
     "tbb": ("auto", "simple", "static", "affinity"),
     "stdpar": ("par",),
     "openblas": ("sgemv",),
+    "openmpi": ("static",),
+    "mpich": ("static",),
     "tautochrone": ("static", "static_chunk", "dynamic", "guided", "weighted", "adaptive"),
 }
 FORK_SECONDS = 2e-6

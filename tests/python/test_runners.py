@@ -25,6 +25,21 @@ def test_solution_bits_are_those_of_the_serial_run_for_every_schedule() -> None:
         assert check["solution_iterations"] == serial["solution_iterations"]
 
 
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_each_process_has_an_equal_part_of_the_rows(mpi: str, tmp_path: Path) -> None:
+    file = tmp_path / "trace.json"
+    words = ("--size", 10, "--threads", 3, "--cpus", CPUS[0], "--max-iterations", 3, "--trace-loops", file)
+    row = RUNNERS.quick(mpi, *words).row
+    rows = {worker["thread"]: worker["rows"] for worker in row["workers"]}
+    assert [rows[rank] // rows[0] for rank in range(3)] == [1, 1, 1]
+    loops = row["waiting"]["loops"]
+    assert [rows[rank] / loops for rank in range(3)] == [3, 3, 4]
+    assert {len(loop["working_seconds"]) for loop in row["waiting"]["first_loops"]} == {3}
+    assert len(json.loads(file.read_text(encoding="utf-8"))) == row["iterations"] + row["warmup_iterations"]
+    one = RUNNERS.quick(mpi, "--size", 1, "--threads", 2, "--cpus", CPUS[0], "--max-iterations", 3)
+    assert (one.code, one.row["width"]) == (0, 1)  # one row for two processes
+
+
 @two_cpus
 def test_fewer_threads_than_cpus_use_the_first_of_them() -> None:
     done = RUNNERS.quick("openmp", "--threads", 1, "--cpus", cpu_list(CPUS[:2][::-1]))

@@ -79,6 +79,14 @@ def test_every_peer_is_there_at_its_default_and_at_its_best(tmp_path: Path) -> N
     assert roles == {(peer, role) for peer in wanted for role in ("best", "default")}
 
 
+def test_processes_are_measured_where_they_are_named(tmp_path: Path) -> None:
+    asked = request(tmp_path, peers=("libgomp", "openmpi"), emulate=({1: 4.0},))
+    found = cell(Loop.measure(asked, laboratory().services), 2000, {"1": 4.0})
+    assert {one.runtime for one in found.peer_ratios} == {"libgomp", "openmpi"}
+    (shown,) = (one for one in found.configurations if one.runtime == "openmpi" and one.placement == "all")
+    assert (shown.schedule, shown.is_finalist) == ("static", True)
+
+
 def test_screening_rows_are_never_reported(tmp_path: Path) -> None:
     analysis = Loop.measure(request(tmp_path), laboratory().services)
     with Store.read(tmp_path) as store:

@@ -113,6 +113,8 @@ def test_defaults_references_and_ours_cannot_be_screened_out() -> None:
         "tbb auto, all cores",
         "stdpar par, all cores",
         "openblas sgemv, all cores",
+        "openmpi static, all cores",
+        "mpich static, all cores",
         "tautochrone adaptive, all cores",
     }
 

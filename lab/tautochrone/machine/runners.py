@@ -42,6 +42,7 @@ class Peer:
     package: str
     default_schedule: str  # the default of a program that sets none
     study: str
+    on_request: bool = False  # measured only where --peers names it
 
     @property
     def runner(self) -> str:

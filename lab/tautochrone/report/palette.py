@@ -35,7 +35,7 @@ _KNOWN = {
         ("qt", "QtConcurrent", "#5b4fc4", "#aaa2ff", "triangle-left"),
         ("async", "std::async", "#7a5a3a", "#d0a67c", "cross"),
         ("openmpi", "Open MPI", "#5b4fc4", "#aaa2ff", "triangle-left"),
-        ("mpich", "MPICH", "#228833", "#6fcf7c", "triangle-up"),
+        ("mpich", "MPICH", "#7a5a3a", "#d0a67c", "triangle-up"),
         ("intelmpi", "Intel MPI", "#94790a", "#dcc451", "triangle-down"),
         ("openmpi-hybrid", "Open MPI and threads", "#a0306f", "#ee8fc2", "cross"),
         ("mpich-hybrid", "MPICH and threads", "#3d6f8f", "#8fc0de", "square"),

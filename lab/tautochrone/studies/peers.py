@@ -24,7 +24,9 @@ def peers_here(
     """The peers that are here, and those that are not. Raises TautoError for one that was asked for."""
     always = [peer.name for peer in peers if peer.name in _ALWAYS]
     asked = None
-    if request.peers is not None:
+    if request.peers is None:
+        peers = [peer for peer in peers if not peer.on_request]
+    else:
         named = () if request.peers == (NO_PEERS,) else request.peers
         asked = [*dict.fromkeys([*always, *named])]
     states = services.peers(peers, asked)

@@ -22,6 +22,8 @@ PEERS: tuple[Peer, ...] = (
     Peer("tbb", "tbb", "oneTBB", "libtbb-dev", "auto", "loop"),
     Peer("stdpar", "stdpar", "std::execution::par", "libtbb-dev", "par", "loop"),
     Peer("openblas", "openblas", "OpenBLAS sgemv", "libopenblas-pthread-dev", "sgemv", "loop"),
+    Peer("openmpi", "openmpi", "Open MPI", "libopenmpi-dev", "static", "loop", on_request=True),
+    Peer("mpich", "mpich", "MPICH", "libmpich-dev", "static", "loop", on_request=True),
     Peer("tautochrone", "tautochrone", "tautochrone", "", "adaptive", "loop"),
 )
 PEER_BY_NAME: Mapping[str, Peer] = {peer.name: peer for peer in PEERS}

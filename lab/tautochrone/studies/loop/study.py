@@ -88,7 +88,8 @@ class LoopRequest(SlowingRequest):
         ),
     ] = None
     peers: Annotated[
-        tuple[str, ...] | None, peers_option("libgomp, libomp, tbb, stdpar, openblas; none for only ours.")
+        tuple[str, ...] | None,
+        peers_option("libgomp, libomp, tbb, stdpar, openblas; also openmpi, mpich; none."),
     ] = None
     kernel: Annotated[
         str,
