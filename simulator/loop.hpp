@@ -12,7 +12,7 @@ namespace tauto::sim {
 
 struct loop_request {
     std::int64_t size = 1000;         // order of the matrix: rows, and floats in a row
-    std::string runtime = "openmp";   // openmp, tbb, tautochrone, serial
+    std::string runtime = "openmp";   // openmp, tbb, tautochrone, mpi, serial
     std::string library = "libgomp";  // of openmp: libgomp, libomp
     std::string schedule = "static";  // see loop_schedules()
     std::int64_t chunk = 1;           // oneTBB's grain

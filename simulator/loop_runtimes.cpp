@@ -9,12 +9,28 @@
 #include <tauto/loop_model.hpp>
 #include <tauto/schedule.hpp>
 
+#include "collective.hpp"
 #include "finish_tree.hpp"
 #include "task_queues.hpp"
 
 namespace tauto::sim {
 
+namespace {
+
+// Processes fork nothing: at the end of the loop each gets the others' parts of the result.
+nanoseconds gather_of_result(const machine& on, std::int64_t elements, int processes) {
+    collective_request gather;
+    gather.operation = "all_gather";
+    gather.library = "ompi-1.6";
+    gather.ranks = processes;
+    gather.words = (elements * static_cast<std::int64_t>(element_bytes) + 7) / 8;
+    return to_nanoseconds(simulate_collective(on, gather).seconds);
+}
+
+}  // namespace
+
 nanoseconds loop_team::fork_join(int width) const {
+    if (asked->runtime == "mpi") return gather_of_result(*on, asked->size, width);
     nanoseconds cost = on->fork_join_libgomp;
     if (asked->runtime == "openmp" && asked->library == "libomp") cost = on->fork_join_libomp;
     if (asked->runtime == "tautochrone") cost = on->fork_join;
@@ -393,6 +409,7 @@ constexpr std::array ways = {
     way{"tautochrone", "dynamic", true, by_chance, as_chunk, false, make<counter_runtime, dynamic>},
     way{"tautochrone", "guided", true, by_chance, as_chunk, false, make<counter_runtime, guided>},
     way{"tautochrone", "weighted", false, kept, several, true, make<weighted_runtime>},
+    way{"mpi", "static", false, kept, several, false, make<plain_runtime, static_>},
     way{"serial", "static", false, kept, several, false, make<plain_runtime, static_>},
 };
 
@@ -420,7 +437,7 @@ std::vector<std::string> loop_schedules(const std::string& runtime) {
     }
     if (schedules.empty())
         throw input_error("runtime '" + runtime +
-                          "' is unknown; choose from openmp, tbb, tautochrone, serial");
+                          "' is unknown; choose from openmp, tbb, tautochrone, mpi, serial");
     return schedules;
 }
 

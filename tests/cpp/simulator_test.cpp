@@ -184,11 +184,31 @@ TEST_CASE("an account that does not add up is found out") {
     CHECK_THROWS_AS(open.enter(0, activity::idle, 0, 5), std::logic_error);
 }
 
+TEST_CASE("processes gather the result at the end of a loop, more of them for longer") {
+    std::mt19937 random(5);
+    json described = random_machine(random);
+    const machine on = read_machine(described);
+    loop_request asked = loop_of(600, "static", "mpi");
+    const loop_result all = simulate_loop(on, asked);
+    asked.runtime = "openmp";
+    const loop_result threads = simulate_loop(on, asked);
+    CHECK(all.rows == threads.rows);
+    if (all.members < 2) return;
+    collective_request gather;
+    gather.operation = "all_gather";
+    gather.library = "ompi-1.6";
+    gather.ranks = all.members;
+    gather.words = 300;
+    CHECK(all.fork_join == to_nanoseconds(simulate_collective(on, gather).seconds));
+    gather.ranks = 2 * all.members;
+    CHECK(all.fork_join < to_nanoseconds(simulate_collective(on, gather).seconds));
+}
+
 TEST_CASE("on random machines every schedule hands out every row, time and energy add up, and runs repeat") {
     std::mt19937 random(3);
     for (int trial = 0; trial < 12; ++trial) {
         const machine on = read_machine(random_machine(random));
-        for (const char* runtime : {"openmp", "tbb", "tautochrone"}) {
+        for (const char* runtime : {"openmp", "tbb", "tautochrone", "mpi"}) {
             for (const std::string& schedule : loop_schedules(runtime)) {
                 loop_request asked =
                     loop_of(200 + static_cast<std::int64_t>(random() % 1500), schedule, runtime);

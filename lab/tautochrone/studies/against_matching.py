@@ -113,6 +113,8 @@ def loop_request(config: Config, machine: Machine) -> dict[str, Any] | None:
         return None
     if runtime == "stdpar":  # oneTBB below
         return request | {"runtime": "tbb", "schedule": "auto", "chunk": chunk or _TBB_CHUNK}
+    if runtime in ("openmpi", "mpich"):
+        return request | {"runtime": "mpi", "schedule": schedule}
     request |= {"runtime": runtime, "schedule": schedule, "chunk": chunk or _OPENMP_CHUNK}
     if runtime == "openmp":
         request |= {"library": config["library"], "wait": config.get("wait") or "default"}
