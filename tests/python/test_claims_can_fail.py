@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,10 +33,12 @@ from study_fakes import machine
 from tautochrone.errors import TautoError
 from tautochrone.simulator import engine
 from tautochrone.simulator.machines import Machine
-from tautochrone.studies import claims
+from tautochrone.studies import claims, short_runs
 from tautochrone.studies.claims_command import IDS, judge
 from tautochrone.studies.collective import claims as collective
+from tautochrone.studies.loop import ran as loop_ran
 from tautochrone.studies.loop.study import Loop
+from tautochrone.studies.mapreduce import ran as mapreduce_ran
 from tautochrone.studies.mapreduce.study import MapReduce
 from tautochrone.studies.nbody import ran
 from tautochrone.studies.nbody.study import Nbody
@@ -115,7 +118,10 @@ SIMULATED: Mapping[str, Worlds] = {
     "H10": both(Loops, worth_less=times(static_slow=same(1.0)), worth_more=times(static_slow=same(3.0))),
     "H11": Worlds(
         equal_shares,
-        {"equal shares never lose": lambda on, asked: equal_shares(on, asked, lose=False)},
+        {
+            "equal shares never lose": lambda on, asked: equal_shares(on, asked, lose=False),
+            "those of processes do not": lambda on, asked: equal_shares(on, asked, asked["runtime"] != "mpi"),
+        },
     ),
     "M1": both(
         Tasks,
@@ -293,7 +299,7 @@ def test_what_ran_here_is_held_against_the_bits_of_one_core(
 @pytest.mark.timed
 def test_the_engines_that_are_here_end_with_the_right_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ran.state_bits("serial", "serial") == ran.state_bits("tautochrone", "i")
-    monkeypatch.setattr(ran, "_LIMIT_SECONDS", 1e-3)
+    monkeypatch.setattr(short_runs, "_LIMIT_SECONDS", 1e-3)
     with pytest.raises(TautoError, match="did not end with a result"):
         ran.state_bits("serial", "serial")
     monkeypatch.setattr("tautochrone.machine.runners.folders", list)
@@ -321,9 +327,57 @@ def test_a_claim_holds_in_rows_that_bear_it_out_and_fails_in_others(
 def test_rows_that_say_too_little_make_h12_false_without_a_measurement(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(loop_ran, "row_of", lambda runtime: None)
     assert verdict("H12", Loops(), monkeypatch) is None
     assert verdict("H12", Loops(cpus={"all": ()}), monkeypatch) is False
     assert verdict("H12", Loops(says={"memory_bytes": 0.0}), monkeypatch) is False
+
+
+@pytest.mark.parametrize(
+    ("other", "holds"),
+    [
+        ({}, True),
+        ({"openblas": {"workers": []}}, False),
+        ({"openmp": {"bytes_per_iteration": 0}}, False),
+        ({"openblas": None}, None),
+    ],
+    ids=["both say all", "nobody worked", "no traffic", "no BLAS"],
+)
+def test_the_loop_and_a_blas_that_ran_here_decide_h12(
+    other: dict[str, Any], holds: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def row(runtime: str) -> dict[str, Any] | None:
+        changed = other.get(runtime, {})
+        usual = {"workers": [{"cpu": 0}], "bytes_per_iteration": 4e6, "batch_seconds": [1e-4]}
+        return None if changed is None else usual | changed
+
+    monkeypatch.setattr(loop_ran, "row_of", row)
+    assert verdict("H12", Loops(), monkeypatch) is holds
+
+
+@pytest.mark.parametrize(
+    ("qt", "task", "holds"),
+    [
+        (lambda turn: 2e-4, 1e-6, True),
+        (lambda turn: 3e-5, 1e-6, False),
+        (lambda turn: (2e-4, 3e-5)[turn % 2], 1e-6, None),
+        (lambda turn: 2e-4, 4e-6, None),
+        (None, 1e-6, None),
+    ],
+    ids=["slower", "faster", "now and then", "no short task", "no Qt"],
+)
+def test_tasks_that_ran_here_decide_m6(
+    qt: Callable[[int], float] | None, task: float, holds: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = itertools.count()
+
+    def seconds(runtime: str, tasks: int) -> tuple[float, float] | None:
+        if runtime == "serial":
+            return tasks * task, task
+        return None if qt is None else (qt(next(turns)), task)
+
+    monkeypatch.setattr(mapreduce_ran, "times_of", seconds)
+    assert verdict("M6", Tasks(), monkeypatch) is holds
 
 
 def test_miss_ratios_of_the_made_up_machine_are_those_of_the_study() -> None:

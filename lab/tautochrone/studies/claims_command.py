@@ -17,7 +17,7 @@ from tautochrone.options import Option
 from tautochrone.report.analysis import Analysis, Claim
 from tautochrone.results import USUAL_FOLDER
 from tautochrone.results.store import ROWS_FILE, Store
-from tautochrone.studies import STUDIES, claims_report, sharing, study_in, study_named
+from tautochrone.studies import STUDIES, claims_report, sharing, short_runs, study_in, study_named
 from tautochrone.studies.against_command import prediction_of
 from tautochrone.studies.against_matching import KINDS
 from tautochrone.studies.claims import ClaimsRecord, Verdict
@@ -28,7 +28,6 @@ from tautochrone.studies.loop import published
 from tautochrone.studies.mapreduce import claims as mapreduce
 from tautochrone.studies.mapreduce import claims_simulated as simulated_tasks
 from tautochrone.studies.nbody import claims as nbody
-from tautochrone.studies.nbody import ran
 from tautochrone.studies.power import claims as power
 from tautochrone.studies.power import claims_simulated as simulated_power
 from tautochrone.studies.sharing import Shared
@@ -154,7 +153,7 @@ def _beside(simulated: Verdict, found: Measured) -> Verdict:
     claim = found.claim
     source = f"measured here ({found.folder})"
     # Of runs, those of a whole study are more than a few blocks: one that ended otherwise decides.
-    refuted = simulated.source == ran.SOURCE and claim.holds is False
+    refuted = simulated.source == short_runs.SOURCE and claim.holds is False
     if simulated.holds is not None and not refuted:
         words = f"{source}: {claim.ours}; it {'holds' if claim.holds else 'does not hold'}"
         return msgspec.structs.replace(simulated, note="; ".join(filter(None, [simulated.note, words])))

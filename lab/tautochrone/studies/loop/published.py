@@ -85,8 +85,8 @@ FAMILY = Family(
             says="equal shares over all lose to the fast cores alone once s_P/s_E > 1 + E/P, as a reader's "
             "MPI solver with equal subdomains did",
             tolerance="shape, the inequality in threads, on the machine of H10 as well",
-            fails_if="in any cell equal shares win above 1 + E/P threads or lose below it, or they do not "
-            "lose with as many slow cores as fast ones",
+            fails_if="in any cell equal shares win above 1 + E/P threads or lose below it, or they, or an "
+            "MPI solver's, do not lose with as many slow cores as fast ones",
         ),
         "H12": Statement(
             says="say how many cores of which kind ran, the memory's share, and compare with a BLAS",

@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Sequence
 from tautochrone.simulator import machines
 from tautochrone.simulator.engine import Row
 from tautochrone.simulator.machines import Machine
+from tautochrone.studies import short_runs
 from tautochrone.studies.claims import Finding, Knob, Verdict, percent, rows, sensitivity, within
-from tautochrone.studies.mapreduce import claims
+from tautochrone.studies.mapreduce import claims, ran
 
 THREADS = tuple(range(1, 33))
 _WAKE_UPS = 9  # steps of M3's note
@@ -242,8 +243,12 @@ def _m6_simulated(curves: Curves) -> Finding:
         f"simulated, 50 tasks of 1 µs on 2 threads: Qt {_speedup(qt):.2f}×, waiting "
         f"{percent(qt['waiting_share'])}; TBB {_speedup(tbb):.2f}×"
     )
-    note = "asks for a measurement, which a simulation cannot be: tauto study mapreduce makes it here"
-    return Finding(ours, None, note)
+    found = ran.of_a_microsecond(claims.TASKS)
+    if found is None:
+        note = "the runner of Qt or the serial one is not here: tauto study mapreduce decides it"
+        return Finding(ours, None, note)
+    note = "" if found[1] is not None else "not resolved beside other programs, or no task of 1 µs"
+    return Finding(found[0], found[1], "; ".join(filter(None, [note, ours])), source=short_runs.SOURCE)
 
 
 _JUDGES: dict[str, Callable[[Curves], Finding]] = {

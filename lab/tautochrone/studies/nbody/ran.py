@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 from collections.abc import Iterator, Mapping
 
-from tautochrone.errors import TautoError
-from tautochrone.machine import runners
-from tautochrone.options import format_cpus
+from tautochrone.studies import short_runs
 from tautochrone.studies.claims import Finding
 from tautochrone.studies.nbody.configurations import SERIAL
+from tautochrone.studies.short_runs import SOURCE, on_cpus
 
-SOURCE = "run here"
 _MEMBERS, _PARTICLES, _BLOCKS = 2, 67, 40  # some hundredths of a second; no share of 67 is like another
-_LIMIT_SECONDS = 60.0
 # Engine → its schemes that share the targets, and the sources.
 _ENGINES: Mapping[str, tuple[str, str]] = {
     "tautochrone": ("i", "j"),
@@ -30,23 +24,11 @@ def state_bits(engine: str, scheme: str) -> str | None:
 
     TautoError where it is, and does not run.
     """
-    try:
-        program = runners.find(f"tauto-nbody-{engine}")
-    except TautoError:
-        return None
     count = 1 if scheme == SERIAL else _MEMBERS
-    cpus = format_cpus(sorted(os.sched_getaffinity(0))[:count])
     words = ["--particles", str(_PARTICLES), "--blocks", str(_BLOCKS), "--scheme", scheme]
-    words += ["--threads", str(count), "--cpus", cpus, "--warmup-seconds", "0", "--min-seconds", "1e-6"]
-    try:
-        done = subprocess.run(
-            [str(program), *words], capture_output=True, text=True, check=True, timeout=_LIMIT_SECONDS
-        )
-        return str(json.loads(done.stdout)["check"]["state_fnv1a"])
-    except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
-        raise TautoError(
-            f"{program.name} --scheme {scheme} did not end with a result", "Start it by hand to see why"
-        ) from error
+    words += [*on_cpus(count), "--warmup-seconds", "0", "--min-seconds", "1e-6"]
+    row = short_runs.row_of(f"tauto-nbody-{engine}", words)
+    return None if row is None else str(row["check"]["state_fnv1a"])
 
 
 def _schemes_of(engine: str) -> tuple[str | None, str | None]:
