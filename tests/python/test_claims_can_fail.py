@@ -380,6 +380,20 @@ def test_tasks_that_ran_here_decide_m6(
     assert verdict("M6", Tasks(), monkeypatch) is holds
 
 
+def test_what_two_causes_together_would_change_is_said_with_what_they_cost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def world(on: Machine, asked: Mapping[str, Any]) -> dict[str, Any]:
+        handed_over = on.system.mutex_handover and on.costs.wake_sleeper_seconds < 2e-5
+        slower = {("qt", LONG): lambda count: 0.6 * law(count)} if handed_over else {}
+        return Tasks(speedups=slower, waits={} if handed_over else {"qt": 0.4})(on, asked)
+
+    assert verdict("M5", world, monkeypatch) is False
+    (found,) = judge({"M5"})
+    assert "with wake-ups of 5 to 15 µs as well this claim would hold" in found.note
+    assert "3 ms tasks reach 15.0 to 15.0× on 32 threads (M2)" in found.note
+
+
 def test_miss_ratios_of_the_made_up_machine_are_those_of_the_study() -> None:
     assert published_misses(4000, "fast") > published_misses(4000, "all") > published_misses(2000, "fast")
 
