@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.rows import Results
 from tautochrone.errors import TautoError
 from tautochrone.machine import runners
-from tautochrone.machine.runners import Peer, PeerState, peer_state
+from tautochrone.machine.runners import Peer, PeerState, peer_state, usual
 from tautochrone.measuring.clock import Clock
 from tautochrone.measuring.executor import Executor
 from tautochrone.measuring.progress import Progress, SilentProgress
@@ -73,11 +73,11 @@ class Context:
 
     def peers(self) -> list[PeerState]:
         """Of the loop study: the serial loop, all peers and ours, as far as they are here."""
-        return self.present([peer.name for peer in PEERS])
+        return self.present([peer.name for peer in usual(PEERS)])
 
     def absent(self) -> str:
         """Which peers of the loop study are not here, and why."""
-        states = [self.peer(peer.name) for peer in PEERS]
+        states = [self.peer(peer.name) for peer in usual(PEERS)]
         return "; ".join(
             f"{state.peer.name} is not here: {state.reason}" for state in states if not state.present
         )

@@ -49,6 +49,11 @@ class Peer:
         return f"tauto-{self.study}-{self.runtime}"
 
 
+def usual(peers: Sequence[Peer]) -> list[Peer]:
+    """Those that are measured where nobody names any."""
+    return [peer for peer in peers if not peer.on_request]
+
+
 class Description(msgspec.Struct, frozen=True):
     """The output of a runner's ``--describe``."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tautochrone.errors import TautoError
 from tautochrone.machine.placements import Cpu, cpus_of
-from tautochrone.machine.runners import Peer, PeerState
+from tautochrone.machine.runners import Peer, PeerState, usual
 from tautochrone.options import State, check_states
 from tautochrone.results import context
 from tautochrone.results.context import NotMeasured
@@ -25,7 +25,7 @@ def peers_here(
     always = [peer.name for peer in peers if peer.name in _ALWAYS]
     asked = None
     if request.peers is None:
-        peers = [peer for peer in peers if not peer.on_request]
+        peers = usual(peers)
     else:
         named = () if request.peers == (NO_PEERS,) else request.peers
         asked = [*dict.fromkeys([*always, *named])]
