@@ -6,7 +6,7 @@
 FIRST := style cpp
 THEN := python
 STAGES := $(FIRST) $(THEN) machine tsan asan models docs consumers browser
-.PHONY: help docs study table schemas screenshots pictures vega wheel hashes deb release install uninstall test test-platforms test-repeat soak bench recipes race honesty build format clean install-packages remove-packages \
+.PHONY: help docs study tools table schemas screenshots pictures vega wheel hashes deb release install uninstall test test-platforms test-repeat soak bench recipes race honesty build format clean install-packages remove-packages \
 	$(STAGES:%=test-%) no-stage build-default build-tsan build-asan
 MAKEFLAGS += --no-print-directory
 
@@ -25,6 +25,7 @@ peer_marks := $(if $(filter yes,$(PEERS)),loop peer)
 
 help: ## Show this list
 	@echo 'make study    measure parallel loops on this machine, every peer beside ours, and write a report'
+	@echo 'make tools    add what no study needs: balance, simulate, and the library for C and NumPy'
 	@echo 'make test     build and run every test; ends with `N passed, N failed`'
 	@echo 'make test-platforms   the C++ tests for 64-bit ARM (with qemu), with libc++, and with -O3 -march=native'
 	@echo 'make test-repeat   run the tests that touch time or processes 50 times (TIMES=50)'
@@ -62,6 +63,10 @@ study: ## Measure and write the report
 	@build/venv/bin/tauto study loop $(STUDY) --output "$(OUTPUT)"
 	@echo
 	@echo "The report: $(OUTPUT)/report.html"
+
+tools: ## All tools in build/venv, also those that no study needs
+	@sh tools/packages.sh build
+	@sh tools/venv.sh
 
 comma := ,
 only := $(subst $(comma), ,$(ONLY))

@@ -4,7 +4,8 @@
 #   tools/venv.sh test              and what the extra test of pyproject.toml names
 #   tools/venv.sh --runners loop    and the executables of the study loop, against the peers that are here
 #
-# The runtime is compiled once for both, where `tauto study --build` would compile it again.
+# The runtime is compiled once for both, where `tauto study --build` would compile it again. In a new venv the tools that
+# no study needs are left out, so that an answer comes sooner: any call without --runners adds them.
 # Cheap when nothing changed: the installed state is a checksum of every source that goes into the wheel.
 # The checksum is written last and removed first, so a run that was stopped half-way is done again.
 set -eu
@@ -58,16 +59,29 @@ runners_are_there() {
     [ -z "$runners" ] || { [ -f "$runners_stamp" ] && [ "$(cat "$runners_stamp")" = "$runners" ]; }
 }
 
-if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$now" ] || ! runners_are_there ||
+part=
+if [ -n "$study" ] && { [ ! -f "$stamp" ] || grep -q ' study$' "$stamp"; }; then part=' study'; fi
+tools_are_there() {
+    [ -f "$stamp" ] && { [ "$(cat "$stamp")" = "$now" ] || [ "$(cat "$stamp")" = "$now$part" ]; }
+}
+
+if ! tools_are_there || ! runners_are_there ||
     ! "$venv/bin/tauto" --version >/dev/null 2>&1; then
+    # What was compiled for a study stays.
+    if [ -z "$study" ] && [ -s "$runners_stamp" ]; then
+        runners=$(cat "$runners_stamp")
+        study=${runners%% *}
+    fi
     rm -f "$stamp" "$runners_stamp"
     . tools/compiler_cache.sh
     export CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}"
     quietly build/venv.log "building tauto and installing it into $venv" "$venv/bin/python" -m pip install -v \
         ${study:+--config-settings=cmake.define.TAUTO_BUILD_RUNNERS=ON} \
-        ${study:+"--config-settings=cmake.define.TAUTO_STUDIES=$study"} .
+        ${study:+"--config-settings=cmake.define.TAUTO_STUDIES=$study"} \
+        ${part:+--config-settings=cmake.define.TAUTO_BUILD_OTHER_TOOLS=OFF} \
+        ${part:+--config-settings=cmake.define.TAUTO_BUILD_C=OFF} .
     printf '%s' "$runners" >"$runners_stamp"
-    printf '%s' "$now" >"$stamp"
+    printf '%s' "$now$part" >"$stamp"
 fi
 # Kept apart: the tools of the tests are needed by `make test` alone, and change with pyproject.toml alone.
 if [ -n "$extra" ]; then

@@ -351,6 +351,23 @@ def test_runners_are_compiled_where_they_are_asked_for_and_again_for_another_pee
     assert tree.calls() == ["pip"]
 
 
+def test_a_study_in_a_new_venv_waits_for_no_other_tools_and_any_other_call_adds_them(tree: Tree) -> None:
+    without = "cmake.define.TAUTO_BUILD_OTHER_TOOLS=OFF"
+    for calls in (["venv", "pip"], []):
+        assert tree.venv("--runners", "loop").returncode == 0
+        assert tree.calls() == calls
+        assert (without in tree.diary.read_text()) == bool(calls)
+    tree.root.joinpath("lab", "source").write_text("other")
+    tree.venv("--runners", "loop")
+    assert without in tree.diary.read_text()
+    for call in ((), ("--runners", "loop")):
+        tree.venv(*call)
+        said = tree.diary.read_text()
+        assert without not in said
+        assert ("TAUTO_STUDIES=loop" in said) == (not call)  # the runners stay, and are not compiled twice
+    assert tree.calls() == []
+
+
 @pytest.mark.parametrize("change", ["edited", "added", "deleted"])
 def test_changed_sources_are_installed_again(tree: Tree, change: str) -> None:
     tree.venv()

@@ -108,6 +108,16 @@ def test_balancing_is_one_candidate_where_cores_are_unequal() -> None:
     assert [one.name for one in found.candidates if "balance" in one.settings] == ["balance=threads"]
 
 
+def test_no_balanced_candidate_where_the_balancer_is_not_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TAUTO_RUNNERS", str(tmp_path))
+    monkeypatch.setattr(runners, "_OWN_FOLDER", tmp_path)
+    found = space("libgomp", place=HYBRID)
+    assert left_out(found)["balance"] == "tauto-balance is not built here (make tools)"
+    assert not [one for one in found.candidates if "balance" in one.settings]
+
+
 def test_a_balanced_candidate_is_started_by_the_balancer() -> None:
     command = ("./solver", "case.in")
     candidate = Candidate("balance=threads", {"balance": "threads"})

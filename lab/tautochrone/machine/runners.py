@@ -101,14 +101,25 @@ def find(name: str, package: str = "") -> Path:
     folders and the package to install.
     """
     executable = name if name == COMMAND or name.startswith("tauto-") else f"tauto-{name}"
-    for folder in [*folders(), *(_command_folders() if name == COMMAND else ())]:
-        path: Path = folder / executable
-        if path.is_file() and os.access(path, os.X_OK):
-            return path.resolve()
+    found = _found(executable)
+    if found is not None:
+        return found
     if built.build_line(executable):
         raise TautoError(f"{executable} is not compiled here", _remedy(package, executable))
     searched = " and ".join(str(folder) for folder in folders())
     raise TautoError(f"the runner {executable} was not found in {searched}", _remedy(package, executable))
+
+
+def is_there(executable: str) -> bool:
+    return _found(executable) is not None
+
+
+def _found(executable: str) -> Path | None:
+    for folder in [*folders(), *(_command_folders() if executable == COMMAND else ())]:
+        path: Path = folder / executable
+        if path.is_file() and os.access(path, os.X_OK):
+            return path.resolve()
+    return None
 
 
 def _remedy(package: str, executable: str) -> str:
@@ -117,7 +128,7 @@ def _remedy(package: str, executable: str) -> str:
         return f"Install {package}, then run: {line}" if package else f"Run: {line}"
     if package:
         return f"Install {package} and build again (make), or set {RUNNERS_VARIABLE}"
-    return f"Build it (make), reinstall with pip install ., or set {RUNNERS_VARIABLE} to its folder"
+    return f"Build it (make tools), reinstall with pip install ., or set {RUNNERS_VARIABLE} to its folder"
 
 
 def describe(name: str, preload: Path | None = None, package: str = "") -> Description:

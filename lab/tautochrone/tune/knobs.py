@@ -15,6 +15,7 @@ import msgspec
 
 from tautochrone.errors import TautoError
 from tautochrone.inspection.findings import Findings
+from tautochrone.machine import runners
 from tautochrone.programs.commands import CLUSTER_LAUNCHERS, mpi_launch
 from tautochrone.text import binary_bytes
 
@@ -115,6 +116,7 @@ def missing(knob: Knob, findings: Findings, unequal: bool) -> str:
             "it has no static OpenMP loops",
         ),
         "unequal": (unequal, "the cores here are equally fast"),
+        "balancer": (runners.is_there("tauto-balance"), "tauto-balance is not built here (make tools)"),
         "several_cpus": (len(findings.cpus) > 1, "there is one CPU"),
         "mpi_launcher": (launch is not None, without_launcher),
         "one_program": (
