@@ -84,7 +84,7 @@ std::string to_json(const answer& found) {
         {"controller_cpu_seconds", found.what.processor_seconds},
         {"longest_move_seconds", timer::to_seconds(found.longest_move)},
         {"average_move_seconds", timer::to_seconds(found.average_move)},
-        {"watched_by", found.what.exact ? "switches" : "files"},
+        {"watched_by", found.what.saw_switches ? "switches" : "files"},
         {"helped", found.kept},
         {"time_over_linux_alone", number(found.ratio.ratio)},
         {"interval", {number(found.ratio.low), number(found.ratio.high)}},

@@ -16,7 +16,9 @@ constexpr nanoseconds latest_look = 10 * millisecond;
 constexpr nanoseconds shortest_window = 20 * millisecond;        // of whole rounds
 constexpr nanoseconds shortest_first_window = 40 * millisecond;  // of a way
 constexpr nanoseconds longest_window = 500 * millisecond;
-constexpr int rounds_of_a_first_window = 3;  // the first is not yet as the others
+constexpr int rounds_of_a_first_window = 2;
+constexpr nanoseconds longest_start = 100 * millisecond;  // until threads are known
+constexpr nanoseconds longest_settling = 300 * millisecond;
 constexpr std::size_t windows_to_learn_in = 3;
 constexpr double long_round = 15e-3;        // seconds of work: windows end with the round from here on
 constexpr double too_short_to_move = 1e-3;  // seconds of work until threads wait for each other
@@ -25,6 +27,8 @@ constexpr nanoseconds soonest_look = 100'000;
 constexpr nanoseconds after_an_end = 50'000;   // for the switch to be recorded
 constexpr double done_with_everything = 1e12;  // seconds
 constexpr nanoseconds search_every = 100 * millisecond;
+constexpr nanoseconds search_at_the_start_every = 15 * millisecond;
+constexpr nanoseconds the_start = 400 * millisecond;
 constexpr nanoseconds search_where_births_are_told = 1'000 * millisecond;
 constexpr nanoseconds ask_every = 100 * millisecond;
 constexpr double own_share = 0.008;        // of one CPU
@@ -50,7 +54,7 @@ controller::controller(pid_t root, const cpu_set_t& given, speeds& cpus, moves& 
       effect_(how.seed, how.begin_seated),
       began_(timer::now()),
       window_began_(began_),
-      window_ends_(began_ + longest_window),
+      window_ends_(began_ + longest_start + longest_window),
       looked_(began_),
       next_look_(began_),
       next_search_(began_) {}
@@ -74,15 +78,24 @@ void controller::run(int signals, const std::function<bool()>& ended) {
         if (!resting() && now >= std::min(next_look_, window_ends_)) look(now);
         if (!resting() && now >= next_search_) {
             team_.search();
-            next_search_ = now + (team_.watches_exactly() ? search_where_births_are_told : search_every);
+            next_search_ = now + until_next_search(now);
         }
-        if (now >= window_ends_ || window_is_full()) end_window(now);
+        const bool has_begun = settles_ && has_settled(now);
+        const bool ends = !has_begun && (now >= window_ends_ || (!settles_ && window_is_full()));
+        if (!resting() && (has_begun || ends) && looked_ < now) look(now);
+        if (has_begun) measure_from(now);
+        if (ends) end_window(now);
     }
     holding_.end();
     const nanoseconds end = timer::now();
     account_.seconds_of[static_cast<std::size_t>(done_)] += timer::to_seconds(end - window_began_);
     account_.seconds = timer::to_seconds(end - began_);
     account_.processor_seconds = timer::to_seconds(timer::processor_time() - processor_before);
+}
+
+nanoseconds controller::until_next_search(nanoseconds now) const {
+    if (how_.begin_seated && now < began_ + the_start) return search_at_the_start_every;
+    return team_.watches_exactly() ? search_where_births_are_told : search_every;
 }
 
 void controller::look(nanoseconds now) {
@@ -95,8 +108,29 @@ void controller::look(nanoseconds now) {
 void controller::act() {
     if (done_ == way::moves) return place_threads();
     if (done_ == way::alone) return;
-    account_.moves += done_ == way::seats ? holding_.seat(team_.to_seat(how_.begin_seated), cpus_)
-                                          : holding_.gather(team_.of_note(), cpus_);
+    const bool seats = done_ == way::seats;
+    const std::vector<member*> held = seats ? team_.to_seat(how_.begin_seated) : team_.of_note();
+    // A thread that is alone may be about to ask the kernel how many CPUs it has, and to start so many
+    // others.
+    if (held.size() < 2) return;
+    account_.moves += seats ? holding_.seat(held, cpus_) : holding_.gather(held, cpus_);
+}
+
+// All threads have come past a place, or begun a round, since what is done changed.
+bool controller::has_settled(nanoseconds now) const {
+    if (resting()) return true;
+    if (now - window_began_ >= (team_.has_tally() ? longest_settling : longest_start)) return true;
+    const bool tells_places = team_.between_places() > 0;
+    return team_.has_tally() && (tells_places ? team_.places_passed() >= 1 : team_.rounds_took() > 0);
+}
+
+void controller::measure_from(nanoseconds now) {
+    settles_ = false;
+    if (resting()) return;
+    team_.take_tally();
+    account_.seconds_of[static_cast<std::size_t>(done_)] += timer::to_seconds(now - window_began_);
+    window_began_ = now;
+    window_ends_ = now + longest_window;
 }
 
 bool controller::window_is_full() const {
@@ -230,7 +264,9 @@ void controller::end_window(nanoseconds now) {
         seen.seconds = done.seconds;
         seen.work = done.work;
         seen.counted = done.counted;
+        seen.round = team_.between_places();
         seen.reachable = seen.seconds * cpus_.of_the_fastest(done.threads);
+        seen.busy = seen.reachable > 0 ? done.estimated / seen.reachable : 0;
         seen.of_fastest = seen.seconds * cpus_.of_those_like_the_fastest(done.threads);
         seen.equal = cpus_.all_equal();
         seen.possible = possible_ways();
@@ -250,6 +286,8 @@ void controller::begin_window(nanoseconds now) {
     window_began_ = now;
     window_ends_ = now + (resting() ? effect_.rest_length() : longest_window);
     if (done_ == what_to_do()) return;
+    settles_ = !resting();
+    if (settles_) window_ends_ += longest_settling;
     holding_.end();
     done_ = what_to_do();
     team_.watch_exactly(done_ == way::moves);
@@ -261,7 +299,7 @@ account controller::report() const {
     account found = account_;
     found.threads_seen = team_.threads_seen();
     found.threads_moved = team_.threads_moved();
-    found.exact = team_.exact();
+    found.saw_switches = team_.saw_switches();
     return found;
 }
 

@@ -24,7 +24,7 @@ struct account {
     long long looks = 0;
     std::size_t threads_seen = 0;
     std::size_t threads_moved = 0;
-    bool exact = true;
+    bool saw_switches = false;
     double seconds = 0;
     double processor_seconds = 0;        // of the controller
     std::array<double, 4> seconds_of{};  // of each way, in their order
@@ -34,7 +34,7 @@ struct manner {
     bool even_pinned = false;
     bool files = false;         // watch by /proc alone
     way only = way::alone;      // what to do without asking whether it helps; alone: ask
-    bool begin_seated = false;  // the number of threads was chosen for that
+    bool begin_seated = false;  // its number of threads or its runtime suits that
     unsigned seed = 0;
 };
 
@@ -58,9 +58,12 @@ class controller {
     void act();
     void end_window(nanoseconds now);
     void begin_window(nanoseconds now);
+    void measure_from(nanoseconds now);
+    bool has_settled(nanoseconds now) const;
     bool window_is_full() const;
     std::vector<way> possible_ways();
     void plan_next_look(nanoseconds now);
+    nanoseconds until_next_search(nanoseconds now) const;
     nanoseconds foreseen(nanoseconds now);
     double stretch() const;
     way what_to_do() const { return asks() ? effect_.next() : how_.only; }
@@ -75,6 +78,7 @@ class controller {
     holding holding_;
     effect effect_;
     way done_ = way::alone;  // in this window
+    bool settles_ = true;    // what runs began under another way: it is not measured
     account account_;
     nanoseconds began_;
     nanoseconds window_began_;

@@ -20,8 +20,13 @@ constexpr double to_win = 0.04;  // of what is reachable: with less it is not ev
 // A way that is faster by this goes on while the evidence is collected.
 constexpr double clear = 1.03;
 constexpr double clear_if_estimated = 1.12;
-constexpr double short_look = 0.05;  // seconds: so short a window costs less than to guess
-constexpr double fallen = 0.85;      // of its rate, twice in a row: another way may be better now
+// From here on nothing can be found that is worth a search.
+constexpr double near_the_bound = 0.93;  // of what is reachable
+constexpr double counts_work =
+    5e-3;  // seconds of a round: in shorter ones CPUs are busy with waking threads, too
+constexpr double short_look = 0.05;    // seconds: so short a window costs less than to guess
+constexpr double usual_follows = 0.3;  // of what a window shows
+constexpr double fallen = 0.85;        // of its rate, twice in a row: another way may be better now
 constexpr std::size_t most_tries = 40;
 constexpr nanoseconds first_rest = 3'000 * millisecond;
 constexpr nanoseconds shortest_rest = 100 * millisecond;
@@ -29,11 +34,17 @@ constexpr nanoseconds longest_rest = 160'000 * millisecond;
 constexpr nanoseconds longest_rest_untried = 1'000 * millisecond;
 // What the windows that are left alone may cost, of the time between two.
 constexpr double may_cost_to_learn = 0.02;
-constexpr double may_cost = 0.008;      // once it was seen to help
-constexpr double fewest_between = 4;    // windows
+constexpr double may_cost = 0.008;    // once it was seen to help
+constexpr double fewest_between = 4;  // windows
+constexpr int windows_to_begin = 3;
+constexpr double lost_to_learn = 0.4;  // of a window that was never seen, and of the round in which it begins
 constexpr double longest_between = 30;  // seconds
 
 }  // namespace
+
+bool window::is_near_the_bound() const {
+    return !equal && round >= counts_work && busy > near_the_bound;
+}
 
 const char* in_words(way one) {
     switch (one) {
@@ -64,6 +75,7 @@ double evidence::value() const {
 effect::effect(unsigned seed, bool seated) : chance_(seed) {
     if (!seated) return;
     best_ = way::seats;
+    began_seated_ = begins_ = true;
     keep();
 }
 
@@ -123,7 +135,7 @@ void effect::look_at_next(const window& seen) {
         way_ = left_.front();
         left_.erase(left_.begin());
         const double promised =
-            way_ == way::fastest ? surely * seen.of_fastest / seen.seconds : (1 - to_win) * reachable;
+            way_ == way::fastest ? surely * seen.of_fastest / seen.seconds : near_the_bound * reachable;
         const double so_far = std::max(best_rate_, alone_.rate());
         if (so_far < promised || seen.seconds < short_look) return;
     }
@@ -155,8 +167,10 @@ void effect::try_with(const window& seen) {
 void effect::keep_on(const window& seen) {
     const bool awaits_one_behind = open_.size() == 1 && open_[0].done == way::alone;
     if (seen.done != way::alone && !awaits_one_behind) {
+        note_usual(seen);
+        if (begins_) plan_first_pair();
         until_pair_ -= seen.seconds;
-        if (until_pair_ > 0) return;
+        if (begins_ || until_pair_ > 0) return;
         way_ = way::alone;  // the next
         if (chance_() & 1U) open_.push_back(seen);
         return;
@@ -167,16 +181,34 @@ void effect::keep_on(const window& seen) {
     const pair both = take_pair();
     add_pair(both);
     if (phase_ != phase::keeps) return;
-    const double rate = both.balanced.rate();
-    if (best_rate_ == 0) {  // it began with this way: are there better ones?
-        begin_looking(both.alone, rate);
-        return;
+    const double rate = usual_.rate();
+    if (std::exchange(began_seated_, false)) {  // are there better ways?
+        if (!usual_.is_near_the_bound()) return begin_looking(both.alone, rate);
+        best_rate_ = rate;
     }
     until_pair_ = between(both.alone, rate);
     const bool fell = rate < fallen * best_rate_;
     if (std::exchange(fell_, fell) && fell && both.alone.possible.size() > 1)
         return begin_looking(both.alone, rate);
     best_rate_ += (rate - best_rate_) / 4;
+}
+
+// What no other way can do much better than need not be compared at once.
+void effect::plan_first_pair() {
+    const bool is_near = usual_.is_near_the_bound();
+    begins_ = !is_near && ++windows_ < windows_to_begin;
+    if (is_near) until_pair_ = (usual_.seconds + usual_.round) * lost_to_learn / may_cost_to_learn;
+}
+
+void effect::note_usual(const window& seen) {
+    if (seen.seconds <= 0 || seen.work <= 0) return;
+    const double weight = usual_.seconds > 0 && !begins_ ? usual_follows : 1;
+    const double rate = usual_.rate() + weight * (seen.rate() - usual_.rate());
+    const double busy = usual_.busy + weight * (seen.busy - usual_.busy);
+    usual_ = seen;
+    usual_.work = rate * seen.seconds;
+    usual_.busy = busy;
+    if (best_rate_ > 0 && rate < fallen * best_rate_ && !fell_) until_pair_ = 0;
 }
 
 effect::pair effect::take_pair() {
@@ -208,6 +240,7 @@ void effect::add_pair(const pair& both) {
 
 void effect::keep() {
     phase_ = phase::keeps;
+    usual_ = {};
     tried_ = 0;
     way_ = best_;
     reason_.clear();
@@ -218,9 +251,11 @@ void effect::keep() {
 // Seconds from a window that was left alone to the next, if balanced windows do `rate`.
 double effect::between(const window& alone, double rate) const {
     if (rate <= 0) return 0;
-    const double lost = alone.seconds * std::max(1 - alone.rate() / rate, 0.0);
+    // Rounds that go on when the way changes are lost, too.
+    const double lost = (alone.seconds + 2 * alone.round) * std::max(1 - alone.rate() / rate, 0.0);
     const double spent = lost / (helps_.value() >= enough ? may_cost : may_cost_to_learn);
-    const double fewest = lost > 0 ? fewest_between * alone.seconds : 0.0;
+    const bool costs = lost > 0 || usual_.is_near_the_bound();
+    const double fewest = costs ? fewest_between * alone.seconds : 0.0;
     // What is only estimated is not trusted before it was seen again.
     const bool is_sure = alone.counted || helps_.value() >= enough;
     return std::clamp(spent, fewest, is_sure ? longest_between : fewest);

@@ -41,13 +41,17 @@ struct window {
     way done = way::alone;
     double seconds = 0;
     double work = 0;            // done, in seconds at speed 1
+    double busy = 0;            // of what was reachable, by the time that CPUs worked
     double reachable = 0;       // with every thread at work on the fastest CPUs all the time
     double of_fastest = 0;      // the same on CPUs that are as fast as the fastest
+    double round = 0;           // seconds between two places that all threads come past; 0: not known
     bool counted = false;       // `work` was counted, not estimated by the speeds of CPUs
     bool equal = true;          // no CPU is faster than another
     std::vector<way> possible;  // besides leaving it alone, the most promising first
 
     double rate() const { return seconds > 0 ? work / seconds : 0; }
+    // No CPU waits for another: no other way can do much more.
+    bool is_near_the_bound() const;
 };
 
 class effect {
@@ -60,7 +64,7 @@ class effect {
         rests     // left alone until a later look
     };
 
-    // `seated`: begins with threads on seats, because their number was chosen for that.
+    // `seated`: begins with threads on seats, because their number or their runtime suits that.
     explicit effect(unsigned seed, bool seated = false);
 
     // What is done in the next window.
@@ -86,6 +90,8 @@ class effect {
     void look_at_next(const window& seen);
     void try_with(const window& seen);
     void keep_on(const window& seen);
+    void note_usual(const window& seen);
+    void plan_first_pair();
     void start_pair();
     struct pair {
         window balanced;
@@ -102,8 +108,10 @@ class effect {
     way way_ = way::alone;
     way best_ = way::alone;  // of those that were looked at
     double best_rate_ = 0;
-    window alone_;           // the last before ways were looked at
-    std::vector<way> left_;  // to look at
+    window usual_;               // balanced windows since it is kept: their mean rate and business
+    bool began_seated_ = false;  // and no other way was looked at since
+    window alone_;               // the last before ways were looked at
+    std::vector<way> left_;      // to look at
     std::string reason_ = "it ended before anything could be measured";
     nanoseconds rest_ = 0;
     std::string last_reason_;
@@ -112,6 +120,8 @@ class effect {
     evidence does_not_;
     std::size_t tried_ = 0;
     double until_pair_ = 0;  // seconds
+    bool begins_ = false;    // with a way that was not compared yet
+    int windows_ = 0;        // since it began
     bool kept_ = false;
     bool fell_ = false;  // its rate, in the last pair
     std::vector<double> logs_;

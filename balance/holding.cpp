@@ -37,13 +37,17 @@ bool holding::loops_are_shared_out() const {
 
 int holding::hold(member& one, const cpu_set_t& on) {
     if (one.marks == nullptr || one.pinned) return 0;
-    const bool again = one.marks->held.exchange(1, std::memory_order_relaxed) == 0;
     const auto known = std::ranges::find(held_, one.thread, &one_held::thread);
-    if (known != held_.end() && !again) return 0;
+    if (known != held_.end() && one.marks->held.load(std::memory_order_relaxed) == is_held) return 0;
+    if (!begin_hold(*one.marks)) return 0;
     const moves::outcome result = mover_.hold(one.thread, on, given_);
     one.pinned = result == moves::outcome::pinned;
     if (result != moves::outcome::moved) {
-        one.marks->held.store(0, std::memory_order_relaxed);
+        leave_hold(*one.marks);
+        return 0;
+    }
+    if (!end_hold(*one.marks)) {
+        mover_.release(one.thread);
         return 0;
     }
     one.moved = true;
@@ -145,7 +149,7 @@ void holding::end() {
     std::vector<moves::order> back;
     for (const one_held& one : held_) {
         mover_.release(one.thread);
-        if (one.marks->thread() == one.thread) one.marks->held.store(0, std::memory_order_relaxed);
+        if (one.marks->thread() == one.thread) leave_hold(*one.marks);
         back.push_back({one.thread, one.came_from});
     }
     mover_.make(back, given_, false);

@@ -172,11 +172,16 @@ int run(options wish) {
         const preloaded library =
             wish.no_preload ? preloaded{nullptr, "--no-preload"} : preload_marks(*program, given);
         found.not_preloaded = library.reason;
-        if (library.marks != nullptr && !wish.keep_threads && wish.how.only != way::moves) {
+        const bool may_be_seated =
+            library.marks != nullptr && (wish.how.only == way::alone || wish.how.only == way::seats);
+        if (may_be_seated && !wish.keep_threads) {
             const std::vector<std::string> set = set_threads(*program, cpus);
             wish.how.begin_seated = !set.empty();
             found.waits.insert(found.waits.end(), set.begin(), set.end());
         }
+        const bool shares_out =
+            needs_library(*program, "libomp.so") || needs_library(*program, "libiomp5.so");
+        if (may_be_seated && shares_out && !cpus.all_equal()) wish.how.begin_seated = true;
         command started(wish.command, self.original(), tauto::launch::without_us::goes_on);
         become_prompt();
         controller all(started.group(), given, cpus, mover, wish.how, library.marks);

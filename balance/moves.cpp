@@ -93,15 +93,16 @@ void moves::put_back(std::size_t first, std::size_t end) const {
     }
 }
 
-void moves::put_back_all() const {
+int moves::put_back_all() const {
     const std::span all(narrow_, capacity);
     const auto is_narrow = [](const entry& one) { return one.thread.load(std::memory_order_acquire) != 0; };
-    if (std::ranges::none_of(all, is_narrow)) return;
+    if (std::ranges::none_of(all, is_narrow)) return 0;
     for (int look = 0; look < looks_of_the_guard; ++look) {
         for (std::size_t i = 0; i < capacity; ++i) widen(narrow_[i]);
         usleep(between_looks);
     }
     put_back(0, capacity);
+    return looks_of_the_guard;
 }
 
 nanoseconds moves::average() const {

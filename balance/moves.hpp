@@ -42,8 +42,8 @@ class moves {
     void release(pid_t thread);
 
     // Puts back each mask that is narrow, and that the program has not changed since. For the guard: a mask
-    // that a killed process was about to set may become narrow a moment later, so it looks again.
-    void put_back_all() const;
+    // that a killed process was about to set may become narrow a moment later, so it looks again; how often.
+    int put_back_all() const;
 
     nanoseconds longest() const { return longest_; }
     nanoseconds average() const;

@@ -12,10 +12,11 @@ namespace tauto::balance {
 namespace {
 
 constexpr double least_stretch = 50e-6;  // what is shorter is a lock, not a part of the work
-constexpr double part_of_note = 0.1;     // of what the busiest did
+constexpr double part_of_note = 0.05;    // of what the busiest did
 constexpr nanoseconds shortest_round = 100'000;
 constexpr double alike = 0.35;
-constexpr double follows = 0.3;  // of what a window shows
+constexpr double follows = 0.3;           // of what a window shows
+constexpr double follows_counted = 0.15;  // so that ways are compared by one measure
 
 }  // namespace
 
@@ -26,7 +27,10 @@ team::team(pid_t root, speeds& cpus, bool files, page* marks)
 
 std::unique_ptr<watch> team::eyes_for(pid_t process, pid_t thread) {
     if (watches_exactly()) {
-        if (auto eyes = watch_switches(thread)) return eyes;
+        if (auto eyes = watch_switches(thread)) {
+            saw_switches_ = true;
+            return eyes;
+        }
         files_ = state_of(process, thread).has_value();
     }
     return watch_files(process, thread);
@@ -301,13 +305,14 @@ team::tally team::take_tally() {
     const point& from = by_rounds ? first_round_ : window_;
     const point to = by_rounds ? last_round_ : point{looked_, work_};
     found.work = to.work - from.work;
+    found.estimated = found.work;
     found.seconds = timer::to_seconds(to.at - from.at);
     if (places > 0 && found.work > 0) {
         const double each = found.work / (places * found.seconds);
         if (of_a_place_ == 0) of_a_place_ = each;
         unlike_ += follows * (std::abs(each / of_a_place_ - 1) - unlike_);
-        of_a_place_ += follows * (each - of_a_place_);
         found.counted = unlike_ < alike;
+        of_a_place_ += (found.counted ? follows_counted : follows) * (each - of_a_place_);
         if (found.counted) found.work = places * found.seconds * of_a_place_;
     }
     // The round that goes on counts for the next window only if it has just begun.

@@ -75,6 +75,7 @@ class team {
     // counted exactly.
     struct tally {
         double work = 0;
+        double estimated = 0;  // the same by CPU time, also where `work` was counted
         double seconds = 0;
         std::size_t threads = 0;
         bool counted = false;  // by places
@@ -87,10 +88,11 @@ class team {
     nanoseconds rounds_took() const { return last_round_.at - first_round_.at; }
     int rounds() const { return rounds_; }
 
-    // Whether switches can be seen as they happen.
-    bool exact() const { return !files_; }
+    // Whether switches were ever seen as they happened.
+    bool saw_switches() const { return saw_switches_; }
     // Seconds between two places that threads come past, in the last window; 0: not known.
     double between_places() const { return between_places_; }
+    bool has_tally() const { return has_tally_; }
     std::size_t threads_seen() const { return seen_; }
     std::size_t threads_moved() const;
 
@@ -118,6 +120,7 @@ class team {
     speeds& cpus_;
     bool files_;
     bool exactly_ = false;
+    bool saw_switches_ = false;
     page* marks_;
     std::map<pid_t, member> members_;
     struct point {
@@ -131,7 +134,7 @@ class team {
     int rounds_ = 0;
     double between_places_ = 0;
     double of_a_place_ = 0;  // work of all between two; 0: not known
-    double unlike_ = 1;      // by which part of it windows differ
+    double unlike_ = 0.6;    // by which part of it windows differ
     std::vector<moment> moments_;
     news news_;
     struct use {

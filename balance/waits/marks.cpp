@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -41,9 +42,18 @@ void leave(void*) {
     leave_slot(*own);
 }
 
+void before_fork() {
+    this_thread.kept_for_fork = keep_own_mask();
+}
+
+void after_fork() {
+    if (this_thread.kept_for_fork != nullptr) allow_hold(*this_thread.kept_for_fork);
+    this_thread.kept_for_fork = nullptr;
+}
+
 // The child's only thread takes a slot of its own at its next wait.
 void forked() {
-    this_thread.own = nullptr;
+    this_thread.own = this_thread.kept_for_fork = nullptr;
     for (auto& one : of_this_process) one.store(false, std::memory_order_relaxed);
 }
 
@@ -53,7 +63,7 @@ void forked() {
     const char* path = std::getenv(page_variable);
     page* opened = path == nullptr || *path == '\0' ? nullptr : open_page(path);
     if (opened != nullptr && pthread_key_create(&at_exit, leave) == 0 && at_exit < most_keys &&
-        pthread_atfork(widen, nullptr, forked) == 0) {
+        pthread_atfork(before_fork, after_fork, forked) == 0) {
         shared.store(opened, std::memory_order_release);
         // At once, in place of what this thread left there before it executed this program.
         take_slot();
@@ -75,19 +85,25 @@ slot* take_slot() noexcept {
     return got;
 }
 
-void widen() noexcept {
+slot* keep_own_mask() noexcept {
     slot* own = this_thread.own;
-    if (own == nullptr || own->held.load(std::memory_order_relaxed) == 0 ||
-        own->held.exchange(0, std::memory_order_acquire) == 0)
-        return;
+    if (own == nullptr) return nullptr;
     const int error = errno;
-    const page* here = shared.load(std::memory_order_acquire);
-    sched_setaffinity(0, sizeof here->given, &here->given);
+    // A child of vfork has its parent's memory: it inherited the mask, and the slot stays as it is.
+    const bool is_mine = own->thread() == gettid();
+    const refusal before = is_mine ? refuse_hold(*own, [] { syscall(SYS_sched_yield); })
+                           : own->held.load(std::memory_order_acquire) == is_own ? refusal::was_refused
+                                                                                 : refusal::was_held;
+    if (before == refusal::was_held) {
+        const page* here = shared.load(std::memory_order_acquire);
+        sched_setaffinity(0, sizeof here->given, &here->given);
+    }
     errno = error;
+    return is_mine && before != refusal::was_refused ? own : nullptr;
 }
 
 void pinned() noexcept {
-    if (this_thread.own != nullptr) this_thread.own->held.store(0, std::memory_order_relaxed);
+    if (this_thread.own != nullptr) leave_hold(*this_thread.own);
 }
 
 void tell_of_static_loops() noexcept {

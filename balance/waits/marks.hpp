@@ -32,6 +32,7 @@ struct this_thread_state {
     slot* own = nullptr;           ///< null: none yet, or no page
     std::uintptr_t outermost = 0;  ///< the frame of the outermost wait
     std::uint32_t refused = 0;     ///< times that no slot was free
+    slot* kept_for_fork = nullptr;
 
     // Of LLVM's OpenMP runtime; see shares.hpp.
     team_shares* team = nullptr;  ///< of the regions that it forks
@@ -46,8 +47,23 @@ extern constinit thread_local this_thread_state this_thread;
 /// A slot for this thread, now its own; null where there is no page or no slot. It leaves errno alone.
 slot* take_slot() noexcept;
 
-/// Gives this thread the program's own mask again where the controller holds it on other CPUs.
-void widen() noexcept;
+/// Gives this thread the program's own mask again where the controller holds it on other CPUs, and keeps the
+/// controller from holding it until `allow_hold`. Null where that is so already, or it is never held.
+slot* keep_own_mask() noexcept;
+
+/// The same for as long as it lives.
+class own_mask {
+  public:
+    own_mask() noexcept : kept_(keep_own_mask()) {}
+    ~own_mask() {
+        if (kept_ != nullptr) allow_hold(*kept_);
+    }
+    own_mask(const own_mask&) = delete;
+    own_mask& operator=(const own_mask&) = delete;
+
+  private:
+    slot* kept_;
+};
 
 /// The program gave this thread a mask: it is not the controller's, so it is not taken back.
 void pinned() noexcept;

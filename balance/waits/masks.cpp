@@ -16,8 +16,8 @@
 #include "balance/waits/originals.hpp"
 
 using tauto::balance::original;
+using tauto::balance::own_mask;
 using tauto::balance::pinned;
-using tauto::balance::widen;
 
 TAUTO_SYSTEM(pthread_create, nullptr);
 TAUTO_SYSTEM(posix_spawn, nullptr);
@@ -36,7 +36,7 @@ TAUTO_SYSTEM(pthread_setaffinity_np, nullptr);
 
 TAUTO_IN_FRONT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*code)(void*),
                                   void* data) noexcept {
-    widen();
+    const own_mask meanwhile;
     return original<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(real_pthread_create)(
         thread, attributes, code, data);
 }
@@ -45,7 +45,7 @@ TAUTO_IN_FRONT int pthread_create(pthread_t* thread, const pthread_attr_t* attri
     TAUTO_IN_FRONT int NAME(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions, \
                             const posix_spawnattr_t* attributes, char* const* words,                     \
                             char* const* variables) {                                                    \
-        widen();                                                                                         \
+        const own_mask meanwhile;                                                                        \
         return original<int(pid_t*, const char*, const posix_spawn_file_actions_t*,                      \
                             const posix_spawnattr_t*, char* const*, char* const*)>(real_##NAME)(         \
             process, path, actions, attributes, words, variables);                                       \
@@ -54,37 +54,37 @@ TAUTO_SPAWN(posix_spawn)
 TAUTO_SPAWN(posix_spawnp)
 
 TAUTO_IN_FRONT int system(const char* words) {
-    widen();
+    const own_mask meanwhile;
     return original<int(const char*)>(real_system)(words);
 }
 
 TAUTO_IN_FRONT FILE* popen(const char* words, const char* mode) {
-    widen();
+    const own_mask meanwhile;
     return original<FILE*(const char*, const char*)>(real_popen)(words, mode);
 }
 
 TAUTO_IN_FRONT int execve(const char* path, char* const* words, char* const* variables) noexcept {
-    widen();
+    const own_mask meanwhile;
     return original<int(const char*, char* const*, char* const*)>(real_execve)(path, words, variables);
 }
 
 TAUTO_IN_FRONT int execvpe(const char* name, char* const* words, char* const* variables) noexcept {
-    widen();
+    const own_mask meanwhile;
     return original<int(const char*, char* const*, char* const*)>(real_execvpe)(name, words, variables);
 }
 
 TAUTO_IN_FRONT int execv(const char* path, char* const* words) noexcept {
-    widen();
+    const own_mask meanwhile;
     return original<int(const char*, char* const*)>(real_execv)(path, words);
 }
 
 TAUTO_IN_FRONT int execvp(const char* name, char* const* words) noexcept {
-    widen();
+    const own_mask meanwhile;
     return original<int(const char*, char* const*)>(real_execvp)(name, words);
 }
 
 TAUTO_IN_FRONT int fexecve(int file, char* const* words, char* const* variables) noexcept {
-    widen();
+    const own_mask meanwhile;
     return original<int(int, char* const*, char* const*)>(real_fexecve)(file, words, variables);
 }
 
@@ -122,12 +122,12 @@ TAUTO_EXEC_WORDS(execlp, execvp(path, words))
 TAUTO_EXEC_WORDS(execle, execve(path, words, va_arg(rest, char* const*)))
 
 TAUTO_IN_FRONT int sched_getaffinity(pid_t thread, size_t size, cpu_set_t* mask) noexcept {
-    widen();
+    const own_mask meanwhile;
     return original<int(pid_t, size_t, cpu_set_t*)>(real_sched_getaffinity)(thread, size, mask);
 }
 
 TAUTO_IN_FRONT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t* mask) noexcept {
-    widen();
+    const own_mask meanwhile;
     return original<int(pthread_t, size_t, cpu_set_t*)>(real_pthread_getaffinity_np)(thread, size, mask);
 }
 

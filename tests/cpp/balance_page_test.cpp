@@ -278,4 +278,33 @@ TEST_CASE("a reader beside the writer sees no mixture of two weights") {
     CHECK(mixed == 0);
 }
 
+TEST_CASE("a_thread_that_keeps_its_own_mask_is_not_held") {
+    slot one{};
+    const auto never = [] { FAIL("nobody changes its mask"); };
+    REQUIRE(begin_hold(one));
+    REQUIRE(end_hold(one));
+    CHECK(refuse_hold(one, never) == refusal::was_held);
+    CHECK_FALSE(begin_hold(one));
+    CHECK(refuse_hold(one, never) == refusal::was_refused);
+    leave_hold(one);
+    CHECK_FALSE(begin_hold(one));
+    allow_hold(one);
+    CHECK(refuse_hold(one, never) == refusal::was_own);
+    allow_hold(one);
+    CHECK(begin_hold(one));
+}
+
+TEST_CASE("a_thread_waits_while_its_mask_is_changed_but_not_for_a_killed_controller") {
+    slot one{};
+    REQUIRE(begin_hold(one));
+    int pauses = 0;
+    CHECK(refuse_hold(one, [&] { pauses += end_hold(one) ? 1 : 1000; }) == refusal::was_held);
+    CHECK(pauses == 1);
+    allow_hold(one);
+    REQUIRE(begin_hold(one));
+    CHECK(refuse_hold(one, [&] { ++pauses; }) == refusal::was_held);
+    CHECK(pauses > 100);
+    CHECK_FALSE(end_hold(one));  // so it gives the mask back
+}
+
 }  // namespace tauto::balance

@@ -14,7 +14,8 @@ from tautochrone.machine import runners
 
 # As balance/page.hpp has it.
 MAGIC = 0x65636E616C616274
-VERSION = 3
+VERSION = 4
+IS_HELD = 2
 SLOTS = 1024
 CPUS = 1024
 HEAD = struct.Struct("=QIIQI")
@@ -55,7 +56,7 @@ class BalancePage:
     def hold(self, thread: int, cpu: int) -> None:
         """What the controller does to keep a thread on a CPU."""
         at = next(at for at, owner, *_ in self._slots() if owner & 0xFFFFFFFF == thread)
-        struct.pack_into("=I", self._bytes, at + 24, 1)
+        struct.pack_into("=I", self._bytes, at + 24, IS_HELD)
         os.sched_setaffinity(thread, {cpu})
 
     def static_loops(self) -> bool:

@@ -296,6 +296,7 @@ def test_threads_that_are_held_do_the_same_work(slow_cpu: int, way: str, name: s
     seconds = found["seconds_of_each_way"]
     assert isinstance(seconds, dict)
     assert seconds[name] > 0.9 * sum(seconds.values())
+    assert found["watched_by"] == "files"  # switches are recorded only while threads are moved
 
 
 @pytest.mark.machine
@@ -307,6 +308,9 @@ def test_a_loop_of_gcc_gets_more_threads_than_unequal_cpus_unless_they_are_to_be
         finished = balance("--json", "--", *loop, env=without)
         kept = balance("--json", "--keep-threads", "--", *loop, env=without)
         users = balance("--json", "--", *loop, env={**without, "OMP_NUM_THREADS": "3"})
+        unseated = [
+            balance("--json", "--only", way, "--", *loop, env=without) for way in ("moves", "fastest")
+        ]
     found = answer(finished)
     assert finished.stdout.split()[1] == alone
     cpus = len(os.sched_getaffinity(0))
@@ -314,7 +318,7 @@ def test_a_loop_of_gcc_gets_more_threads_than_unequal_cpus_unless_they_are_to_be
     (threads,) = (one for one in found["variables_set"] if one.startswith("OMP_NUM_THREADS="))
     assert cpus < int(threads.partition("=")[2]) <= 4 * cpus
     assert found["threads"] == int(threads.partition("=")[2])
-    for other in (kept, users):
+    for other in (kept, users, *unseated):
         assert "OMP_NUM_THREADS" not in str(answer(other)["variables_set"])
         assert other.stdout.split()[1] == alone
 
@@ -335,6 +339,22 @@ def test_a_loop_of_clang_is_shared_out_by_speed(slow_cpu: int, tmp_path: Path) -
     assert shared[0] == alone[0]
     # Where others compute beside it, both CPUs are slow, and the shares are nearer to each other.
     assert int(shared[2]) > 1.02 * int(shared[1])
+
+
+@pytest.mark.machine
+def test_llvms_runtime_starts_a_thread_for_each_cpu(slow_cpu: int, tmp_path: Path) -> None:
+    """It asks the kernel itself how many CPUs it has: who is alone must not sit on one."""
+    libomp = runners.find_libomp()
+    if libomp is None:
+        pytest.skip("LLVM's OpenMP runtime is not here (Debian: libomp5)")
+    (tmp_path / "libomp.so").symlink_to(libomp)
+    program = compiled("shared_loop.c", tmp_path, "-fopenmp", f"-L{tmp_path}", compiler="clang")
+    without = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    with emulate.emulated({slow_cpu: 4.0}):
+        found = answer(balance("--json", "--", program, "600", "2000", env=without))
+    assert found["threads"] == len(os.sched_getaffinity(0))
+    assert isinstance(found["threads_moved"], int)
+    assert found["threads_moved"] > 1
 
 
 @pytest.mark.machine

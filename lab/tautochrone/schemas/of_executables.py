@@ -36,7 +36,7 @@ class Balance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     controller_cpu_seconds: float  # what looking and moving took
     longest_move_seconds: float
     average_move_seconds: float
-    watched_by: str  # switches or files
+    watched_by: str  # switches (where it moved threads, and could) or files
     helped: bool
     time_over_linux_alone: float | None  # below 1: balancing is faster
     interval: tuple[float | None, float | None]  # of that
