@@ -3,10 +3,10 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <utility>
@@ -56,7 +56,7 @@ class zeroed_table {
 #if defined(MADV_HUGEPAGE)
             if (bytes >= large_page) static_cast<void>(madvise(data, bytes, MADV_HUGEPAGE));  // if it can
 #endif
-            std::memset(data, 0, bytes);
+            std::fill_n(static_cast<std::byte*>(data), bytes, std::byte{0});
         }
         table(const table&) = delete;
         table& operator=(const table&) = delete;
