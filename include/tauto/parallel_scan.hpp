@@ -285,7 +285,7 @@ concept scannable = std::copy_constructible<T> && std::invocable<Op&, T, T> &&
 // The result depends on the elements, `op` and the types alone: it has the same bits for every team, schedule
 // and run. `result` may be `first`; otherwise the sequences must not overlap. Exceptions, nesting and turns
 // as parallel_for; after an exception, and after a requested stop, which throws tauto::stopped, some of the
-// result is written. O(n) calls of op, up to two an element; the elements are read from memory once and the
+// result is written. O(n) calls of op, up to three an element; the elements are read from memory once and the
 // result is written once, as long as no member is interrupted. Memory: 192 bytes for eight blocks of doubles.
 template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel,
           std::random_access_iterator Out, class Op, class T>
