@@ -85,8 +85,8 @@ class large_memory {
     bool is_new_ = false;
 };
 
-// Memory for n elements, which are not there yet. One at once: members with one each would pass the slot to and
-// fro between them.
+// Memory for n elements, which are not there yet. One at once: members with one each would pass the slot to
+// and fro between them.
 template <class T>
 class raw_buffer {
   public:
