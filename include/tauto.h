@@ -14,7 +14,7 @@
 //     options.schedule = TAUTO_DYNAMIC;
 //
 // A program runs with every later libtauto.so.1: names are only added, and structures only grow at their
-// ends.
+// ends. What a program's older structure lacks has its default.
 #ifndef TAUTO_H
 #define TAUTO_H
 

@@ -114,6 +114,17 @@ recovery       safety  deadlock   STORED_FIRST CALLERS=1
 recovery       safety  assertion  NO_RECOVERY_LOCK
 recovery       safety  assertion  NO_SECOND_LOOK
 recovery       safety  deadlock   TURN_KEPT
+turns          safety  pass
+turns          safety  pass       CALLERS=3 CALLS=1
+turns          safety  assertion  COUNTED_LATE
+turns          safety  assertion  COUNTED_OUT_EARLY
+turns          safety  assertion  NOT_COUNTED
+turns          safety  assertion  TAUGHT_WITHOUT_TURN
+turns          safety  deadlock   WAITS_TO_TEACH
+turns          safety  assertion  COUNT_READ_FIRST
+turns          safety  deadlock   WANTED_MISSED
+turns          safety  deadlock   GIVEN_BACK_BLINDLY
+turns          safety  deadlock   NO_SECOND_LOOK
 '
 
 folder=$(mktemp -d) || die "no temporary folder could be made under ${TMPDIR:-/tmp}"
@@ -201,6 +212,6 @@ for ((number = 0; number < started; number++)); do
     if grep -q '^passed ' "$folder/$number/report" 2>/dev/null; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 done
 
-((passed + failed > 0)) || die "no model ran; '$*' names none of launch, store_buffers, adaptive, exception, collectives, recovery"
+((passed + failed > 0)) || die "no model ran; '$*' names none of launch, store_buffers, adaptive, exception, collectives, recovery, turns"
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -82,14 +82,6 @@ site& site_of(const void* address) noexcept {
 
 namespace {
 
-void check_bytes(const char* call, const char* type, const char* macro, std::size_t bytes,
-                 std::size_t known) {
-    if (bytes == known) return;
-    refuse(std::string(call) + " got a " + type + " of " + std::to_string(bytes) +
-           " bytes; this library has " + std::to_string(known) + ". Begin it with " + macro +
-           ", and use the header of this library");
-}
-
 tauto::schedule schedule_of(const char* call, const tauto_options& given) {
     if (given.chunk < 0) {
         refuse(std::string(call) + " got chunks of " + std::to_string(given.chunk) +
@@ -120,13 +112,27 @@ std::stop_token stop_of(const tauto_options& given) {
 
 }  // namespace
 
-loop_options read_options(const char* call, const tauto_options& given, const void* callback) {
-    check_bytes(call, "tauto_options", "TAUTO_OPTIONS", given.bytes, sizeof given);
+void refuse_bytes(const char* call, const char* type, const char* macro, std::size_t bytes,
+                  std::size_t known) {
+    refuse(std::string(call) + " got a " + type + " of " + std::to_string(bytes) +
+           " bytes; this library has " + std::to_string(known) + ". Begin it with " + macro +
+           ", and use the header of this library or an older one");
+}
+
+namespace {
+
+loop_options loop_options_from(const char* call, const tauto_options& given, const void* callback) {
     const void* const address = given.site != nullptr ? given.site : callback;
     return {.schedule = schedule_of(call, given),
             .stop = stop_of(given),
             .site = address != nullptr ? &site_of(address) : nullptr,
             .name = given.name};
+}
+
+}  // namespace
+
+loop_options read_options(const char* call, const tauto_options& given, const void* callback) {
+    return loop_options_from(call, whole_options(call, given), callback);
 }
 
 algorithm_options algorithm_options_of(const char* call, const tauto_options* given) {
@@ -137,16 +143,17 @@ algorithm_options algorithm_options_of(const char* call, const tauto_options* gi
 
 reduce_options reduce_options_of(const char* call, const tauto_options* given, const void* callback) {
     if (given == nullptr) return {.site = callback != nullptr ? &site_of(callback) : nullptr};
-    const loop_options options = read_options(call, *given, callback);
-    if (given->grain < 0) {
-        refuse(std::string(call) + " got blocks of " + std::to_string(given->grain) +
+    const tauto_options whole = whole_options(call, *given);
+    const loop_options options = loop_options_from(call, whole, callback);
+    if (whole.grain < 0) {
+        refuse(std::string(call) + " got blocks of " + std::to_string(whole.grain) +
                " indices; the grain must be at least 1, or 0 for a default");
     }
     return {.schedule = options.schedule,
             .stop = options.stop,
             .site = options.site,
             .name = options.name,
-            .grain = given->grain};
+            .grain = whole.grain};
 }
 
 }  // namespace tauto::c

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <stop_token>
 #include <string>
 
@@ -61,6 +62,25 @@ void check_array(const char* call, const char* argument, const void* first, std:
 
 // The site that an address names: the same one in every call.
 [[nodiscard]] site& site_of(const void* address) noexcept;
+
+[[noreturn, gnu::cold]] void refuse_bytes(const char* call, const char* type, const char* macro,
+                                          std::size_t bytes, std::size_t known);
+
+// A structure as the program's header has it. That may be an older one, which ends sooner: what it lacks is
+// as in `whole`.
+template <class Structure>
+[[nodiscard]] Structure whole_of(const char* call, const char* type, const char* macro,
+                                 const Structure& given, Structure whole) {
+    const std::size_t bytes = given.bytes;
+    if (bytes == sizeof whole) return given;
+    if (bytes <= sizeof bytes || bytes > sizeof whole || bytes % alignof(Structure) != 0)
+        refuse_bytes(call, type, macro, bytes, sizeof whole);
+    std::memcpy(&whole, &given, bytes);
+    return whole;
+}
+[[nodiscard]] inline tauto_options whole_options(const char* call, const tauto_options& given) {
+    return whole_of<tauto_options>(call, "tauto_options", "TAUTO_OPTIONS", given, TAUTO_OPTIONS);
+}
 
 [[nodiscard]] loop_options read_options(const char* call, const tauto_options& given, const void* callback);
 

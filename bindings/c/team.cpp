@@ -21,12 +21,9 @@ std::optional<wait_policy> wait_of(const tauto_team_options& given) {
            "; there are TAUTO_WAIT_DEFAULT (0) to TAUTO_WAIT_PASSIVE (3)");
 }
 
-team_options team_options_of(const tauto_team_options& given) {
-    if (given.bytes != sizeof given) {
-        refuse("tauto_team_create got a tauto_team_options of " + std::to_string(given.bytes) +
-               " bytes; this library has " + std::to_string(sizeof given) +
-               ". Begin it with TAUTO_TEAM_OPTIONS, and use the header of this library");
-    }
+team_options team_options_of(const tauto_team_options& of_program) {
+    const tauto_team_options given = whole_of<tauto_team_options>(
+        "tauto_team_create", "tauto_team_options", "TAUTO_TEAM_OPTIONS", of_program, TAUTO_TEAM_OPTIONS);
     team_options options{.size = given.members,
                          .wait = wait_of(given),
                          .pin = given.pin != 0,

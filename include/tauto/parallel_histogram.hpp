@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <tauto/algorithm_options.hpp>
-#include <tauto/raw_buffer.hpp>
+#include <tauto/zeroed_table.hpp>
 
 namespace tauto {
 
@@ -36,63 +36,106 @@ template <class Bin>
 }
 
 // A member's own counts, of at most 2^32 - 1 elements. Where bins are few they are kept four times: an
-// element in the bin of the one before would wait for its count.
+// element in the bin of the one before would wait for its count. Where they are many, a byte is kept of each:
+// what a member counts at random places had better be in its cache.
 class own_counts {
   public:
     static constexpr std::size_t copies = 4;
     static constexpr std::size_t most_bins_copied = 2048;
+    static constexpr std::size_t most_bins_wide = 32768;
 
-    void begin(std::size_t bins) {
+    void begin(std::size_t bins, int rank) {
         bins_ = bins;
         stride_ = bins <= most_bins_copied ? bins : 0;
-        const std::size_t size = stride_ != 0 ? copies * bins : bins;
-        counts_.emplace(static_cast<index>(size), false);
-        std::fill_n(counts_->data(), size, 0U);
+        if (!wide()) {
+            counts_.emplace(bins, rank);
+        } else {
+            counts_.emplace((stride_ != 0 ? copies : 1) * bins * sizeof(std::uint32_t), rank);
+        }
     }
     [[nodiscard]] bool begun() const noexcept { return counts_.has_value(); }
 
     template <class Bin>
     void count(range r, Bin&& bin) {
-        std::uint32_t* const to = counts_->data();
+        if (wide()) {
+            std::uint32_t* const to = data<std::uint32_t>();
+            count(r, bin,
+                  [to, stride = stride_](std::size_t copy, std::size_t b) { ++to[copy * stride + b]; });
+        } else {
+            std::uint8_t* const to = data<std::uint8_t>();
+            count(r, bin, [to, this](std::size_t, std::size_t b) {
+                if (++to[b] == 0) [[unlikely]]
+                    full_.push_back(b);
+            });
+        }
+    }
+
+    // Adds what it has counted in these bins, which is zero from then on.
+    template <class Count>
+    void move_to(std::span<Count> counts, range bins) noexcept {
+        if (wide()) {
+            std::uint32_t* const from = data<std::uint32_t>();
+            for (std::size_t copy = 0; copy < (stride_ != 0 ? copies : 1); ++copy)
+                move(from + copy * stride_, counts, bins);
+        } else {
+            move(data<std::uint8_t>(), counts, bins);
+        }
+    }
+    // All bins have been moved: adds what was too much for a byte.
+    template <class Count>
+    void end(std::span<Count> counts) noexcept {
+        for (const std::size_t b : full_)
+            counts[b] = static_cast<Count>(counts[b] + static_cast<Count>(256U));
+        counts_->note_zeros();
+    }
+
+  private:
+    template <class T>
+    [[nodiscard]] T* data() const noexcept {
+        return static_cast<T*>(counts_->data());
+    }
+    [[nodiscard]] bool wide() const noexcept { return bins_ <= most_bins_wide; }
+
+    template <class Bin, class Add>
+    void count(range r, Bin& bin, const Add& add) {
         const std::size_t bins = bins_;
-        const std::size_t stride = stride_;
         index i = r.begin;
         for (; r.end - i >= 4; i += 4) {
             const std::size_t a = checked_bin(bin(i), bins);
             const std::size_t b = checked_bin(bin(i + 1), bins);
             const std::size_t c = checked_bin(bin(i + 2), bins);
             const std::size_t d = checked_bin(bin(i + 3), bins);
-            ++to[a];
-            ++to[stride + b];
-            ++to[2 * stride + c];
-            ++to[3 * stride + d];
+            add(0, a);
+            add(1, b);
+            add(2, c);
+            add(3, d);
         }
-        for (; i < r.end; ++i) ++to[checked_bin(bin(i), bins)];
+        for (; i < r.end; ++i) add(0, checked_bin(bin(i), bins));
+    }
+    template <class T, class Count>
+    static void move(T* from, std::span<Count> counts, range bins) noexcept {
+        for (auto b = usize(bins.begin); b < usize(bins.end); ++b) {
+            counts[b] = static_cast<Count>(counts[b] + static_cast<Count>(from[b]));
+            from[b] = 0;
+        }
     }
 
-    [[nodiscard]] std::uint64_t of(std::size_t bin) const noexcept {
-        const std::uint32_t* const counts = counts_->data();
-        if (stride_ == 0) return counts[bin];
-        std::uint64_t sum = 0;
-        for (std::size_t k = 0; k < copies; ++k) sum += counts[k * stride_ + bin];
-        return sum;
-    }
-
-  private:
     std::size_t bins_ = 0;
     std::size_t stride_ = 0;  // from copy to copy; 0: there is one
-    std::optional<raw_buffer<std::uint32_t>> counts_;
+    std::optional<zeroed_table> counts_;
+    std::vector<std::size_t> full_;  // a bin for each 256 elements that its byte has counted
 };
 
 // So many elements are counted at once, at most: no count of 32 bits overflows.
 inline constexpr index most_counted = index{1} << 31;
 
-// Each member counts for itself; then the counts are added up.
+// Each member counts for itself; then the counts are added up. `first`: nothing is in `counts` yet.
 template <class Count, class Bin>
-void count_apart(team& members, index n, std::span<Count> counts, Bin& bin,
+void count_apart(team& members, index n, std::span<Count> counts, bool first, Bin& bin,
                  const algorithm_options& options) {
     site& where = site_of<Bin>;
     if (runs_inline(members, where, n, options)) {
+        if (first) std::ranges::fill(counts, Count{0});
         const as_member inside(members);
         for (index i = 0; i < n; ++i) ++counts[checked_bin(bin(i), counts.size())];
         return;
@@ -103,18 +146,22 @@ void count_apart(team& members, index n, std::span<Count> counts, Bin& bin,
     std::vector<line> lines(usize(members.size()));
     const auto body = [&](range r, int rank) {
         own_counts& own = at(lines, rank).own;
-        if (!own.begun()) own.begin(counts.size());
+        if (!own.begun()) own.begin(counts.size(), rank);
         own.count(r, bin);
     };
     loop_to_end(members, n, body, loop_options_of(options, &where));
     const auto add = [&](range r) {
-        for (const line& one : lines) {
-            if (!one.own.begun()) continue;
-            for (index b = r.begin; b < r.end; ++b)
-                at(counts, b) = static_cast<Count>(at(counts, b) + static_cast<Count>(one.own.of(usize(b))));
+        constexpr index some = 1024;  // which stay in the fastest cache
+        for (range part{r.begin, r.begin}; part.end < r.end; part.begin = part.end) {
+            part.end = std::min(r.end, part.begin + some);
+            if (first) std::ranges::fill(counts.subspan(usize(part.begin), usize(part.size())), Count{0});
+            for (line& one : lines)
+                if (one.own.begun()) one.own.move_to(counts, part);
         }
     };
     loop_to_end(members, std::ssize(counts), add, loop_options_of(options));
+    for (line& one : lines)
+        if (one.own.begun()) one.own.end(counts);
 }
 
 // All members count in one place. Relaxed: counts are read when the loop has ended. (LLVM's library has no
@@ -134,8 +181,9 @@ void count_together(team& members, index n, std::span<Count> counts, Bin& bin,
 // Sets counts[b] to the number of elements with bin_of(element) == b, an integer from 0 to counts.size() - 1;
 // another one is a tauto::error. The counts are the same for every team, schedule and run. Exceptions,
 // nesting and turns as parallel_for; after an exception or a requested stop, which throws tauto::stopped, the
-// counts are worth nothing. O(n + members * bins): each member counts for itself (4 bytes a bin, 16 where
-// they are at most 2048), unless that would take longer than the counting. Then members count in one place.
+// counts are worth nothing. O(n + members * bins): each member counts for itself (4 bytes a bin; 16 where
+// they are at most 2048, 1 where they are more than 32,768), unless that would take longer than the counting.
+// Then members count in one place. The tables stay for the next call.
 template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel, std::integral Count,
           class Bin = std::identity>
 requires std::integral < std::remove_cvref_t < std::invoke_result_t < std::remove_reference_t<Bin>
@@ -143,14 +191,14 @@ requires std::integral < std::remove_cvref_t < std::invoke_result_t < std::remov
                                                            std::span<Count> counts, Bin&& bin_of = {},
                                                            const algorithm_options& options = {}) {
     const index n = detail::checked_length("parallel_histogram", first, last);
-    std::ranges::fill(counts, Count{0});
     const auto in = detail::plain_iterator(first);
     const bool apart = detail::as_double(n) >= 0.5 * members.size() * static_cast<double>(counts.size());
+    if (!apart || n == 0) std::ranges::fill(counts, Count{0});
     for (index begin = 0; begin < n; begin += detail::most_counted) {
         const auto bin = [&](index i) { return std::invoke(bin_of, detail::element(in, begin + i)); };
         const index some = std::min(n - begin, detail::most_counted);
         if (apart) {
-            detail::count_apart(members, some, counts, bin, options);
+            detail::count_apart(members, some, counts, begin == 0, bin, options);
         } else {
             detail::count_together(members, some, counts, bin, options);
         }

@@ -5,6 +5,10 @@
 // before a block is init op (sum of block 0) op (sum of block 1) ..., eight blocks being summed up on their
 // own first; within a block it grows element by element. So it does not show which member did what. Errors
 // grow with the number of blocks instead of that of elements.
+//
+// A member that knows what is before eight blocks reads them once, where it can: a block's own sums grow in
+// fours, and each is added to what is before the block. Else it sums them up first and waits for what is
+// before them.
 
 #include <algorithm>
 #include <array>
@@ -87,6 +91,59 @@ struct scanner {
     static constexpr bool in_lanes =
         is_commutative<std::remove_cv_t<Op>, T> && std::same_as<T, std::iter_value_t<In>>;
 
+    // Numbers in memory, by an operation that takes about a nanosecond.
+    static constexpr bool in_fours = in_lanes && std::is_pointer_v<In> && std::is_arithmetic_v<T>;
+
+    [[nodiscard]] TAUTO_ALWAYS_INLINE T both(T left, T right) const {
+        return static_cast<T>((*op)(left, right));
+    }
+
+    // The sum of a block; if it writes, the block's scan too, from `before` on. What four elements come to by
+    // themselves is no part of the chain from four to four, in which each step waits for the one before.
+    template <bool Inclusive, bool Writes>
+    [[nodiscard, gnu::noinline]] T block_in_fours(range r, [[maybe_unused]] T before) const {
+        T sum = in[r.begin];
+        if constexpr (Writes) element(out, r.begin) = Inclusive ? both(before, sum) : before;
+        index i = r.begin + 1;
+        for (; r.end - i >= 4; i += 4) {
+            const T a = in[i];
+            const T b = both(a, in[i + 1]);
+            const T c = both(b, in[i + 2]);
+            const T d = both(c, in[i + 3]);
+            if constexpr (Writes) {
+                const T up_to_a = both(sum, a);
+                const T up_to_b = both(sum, b);
+                const T up_to_c = both(sum, c);
+                element(out, i) = both(before, Inclusive ? up_to_a : sum);
+                element(out, i + 1) = both(before, Inclusive ? up_to_b : up_to_a);
+                element(out, i + 2) = both(before, Inclusive ? up_to_c : up_to_b);
+                sum = both(sum, d);
+                element(out, i + 3) = both(before, Inclusive ? sum : up_to_c);
+            } else {
+                sum = both(sum, d);
+            }
+        }
+        for (; i < r.end; ++i) {
+            const T next = both(sum, in[i]);
+            if constexpr (Writes) element(out, i) = both(before, Inclusive ? next : sum);
+            sum = next;
+        }
+        return sum;
+    }
+
+    // Eight blocks at once; returns their sum.
+    template <bool Inclusive>
+    [[nodiscard]] T scan_at_once(range r, T before) const {
+        std::optional<T> all;
+        for (index begin = r.begin; begin < r.end; begin += plan.block) {
+            const T sum =
+                block_in_fours<Inclusive, true>({begin, std::min(r.end, begin + plan.block)}, before);
+            all.emplace(all ? joined(*all, sum) : sum);
+            before = joined(before, sum);
+        }
+        return *all;
+    }
+
     [[nodiscard, gnu::noinline]] T joined(const T& left, const T& right) const {
         return static_cast<T>((*op)(left, right));
     }
@@ -94,7 +151,9 @@ struct scanner {
     // Of a range of elements that is not empty. Never inlined, as everything that computes: the same code
     // gives the same bits.
     [[nodiscard, gnu::noinline]] T sum_of(range r) const {
-        if constexpr (in_lanes) {
+        if constexpr (in_fours) {
+            return block_in_fours<true, false>(r, T{});
+        } else if constexpr (in_lanes) {
             const auto value = [this](index i) { return element(in, i); };
             const lane_blocks<lane_operation<std::remove_cv_t<Op>, T>, T, decltype(value)> rows{
                 &value, {plan.n, plan.block}};
@@ -154,7 +213,12 @@ struct scanner {
     void scan_blocks(range r, const block_sums<T>& before) const {
         index begin = r.begin;
         std::size_t done = 0;
-        if constexpr (side_by_side<T>) {
+        if constexpr (in_fours) {
+            for (; begin < r.end; begin += plan.block, ++done) {
+                static_cast<void>(block_in_fours<Inclusive, true>(
+                    {begin, std::min(r.end, begin + plan.block)}, *before[done]));
+            }
+        } else if constexpr (side_by_side<T>) {
             for (; r.end - begin >= four_blocks(); begin += four_blocks(), done += scan_chains)
                 scan_four<Inclusive>(begin, &before[done]);
         }
@@ -197,8 +261,16 @@ void scan(team& members, In in, Out out, index n, T init, Op& op, const algorith
         }
         work.template scan_blocks<Inclusive>(plan.elements_of(t), sums);
     };
-    wavefront tiles(plan.tiles(), std::move(init), reduce, join, finish);
-    static_cast<void>(tiles.run(members, options));
+    if constexpr (scan_type::in_fours) {
+        const auto at_once = [&](index t, const T& before) {
+            return work.template scan_at_once<Inclusive>(plan.elements_of(t), before);
+        };
+        wavefront tiles(plan.tiles(), std::move(init), reduce, join, finish, at_once);
+        static_cast<void>(tiles.run(members, options));
+    } else {
+        wavefront tiles(plan.tiles(), std::move(init), reduce, join, finish);
+        static_cast<void>(tiles.run(members, options));
+    }
 }
 
 template <class T, class In, class Op>
@@ -213,7 +285,7 @@ concept scannable = std::copy_constructible<T> && std::invocable<Op&, T, T> &&
 // The result depends on the elements, `op` and the types alone: it has the same bits for every team, schedule
 // and run. `result` may be `first`; otherwise the sequences must not overlap. Exceptions, nesting and turns
 // as parallel_for; after an exception, and after a requested stop, which throws tauto::stopped, some of the
-// result is written. O(n) calls of op, up to two an element; the elements are read from memory once and the
+// result is written. O(n) calls of op, up to three an element; the elements are read from memory once and the
 // result is written once, as long as no member is interrupted. Memory: 192 bytes for eight blocks of doubles.
 template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel,
           std::random_access_iterator Out, class Op, class T>

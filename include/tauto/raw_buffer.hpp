@@ -29,10 +29,8 @@ class large_memory {
   public:
     static constexpr std::size_t most_kept = std::size_t{1} << 27;
 
-    large_memory(std::size_t bytes, bool to_be_kept)
-        : bytes_(bytes), to_be_kept_(to_be_kept && bytes <= most_kept) {
-        block* const kept = to_be_kept_ ? slot.exchange(nullptr, std::memory_order_acq_rel) : nullptr;
-        if (kept != nullptr) {
+    explicit large_memory(std::size_t bytes) : bytes_(bytes) {
+        if (block* const kept = slot.exchange(nullptr, std::memory_order_acq_rel)) {
             if (kept->bytes >= bytes) {
                 bytes_ = kept->bytes;
                 data_ = kept;
@@ -52,7 +50,7 @@ class large_memory {
 #if defined(__SANITIZE_ADDRESS__)
         free(data_);  // which then sees who goes on using it
 #else
-        if (!to_be_kept_) {
+        if (bytes_ > most_kept) {
             free(data_);
         } else {
 #if defined(MADV_FREE)
@@ -83,19 +81,18 @@ class large_memory {
     }
 
     std::size_t bytes_;
-    bool to_be_kept_;
     void* data_ = nullptr;
     bool is_new_ = false;
 };
 
-// Memory for n elements, which are not there yet. `one_at_once`: each member has none of its own, so that the
-// slot is not passed to and fro between them.
+// Memory for n elements, which are not there yet. One at once: members with one each would pass the slot to
+// and fro between them.
 template <class T>
 class raw_buffer {
   public:
-    explicit raw_buffer(index n, bool one_at_once = true) : bytes_(bytes_of(n)) {
+    explicit raw_buffer(index n) : bytes_(bytes_of(n)) {
         if (bytes_ >= large_page) {
-            data_ = static_cast<T*>(large_.emplace(bytes_, one_at_once).data());
+            data_ = static_cast<T*>(large_.emplace(bytes_).data());
         } else {
             data_ = static_cast<T*>(::operator new(bytes_, alignment));
         }

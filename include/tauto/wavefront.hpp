@@ -1,7 +1,8 @@
 #pragma once
 // Tiles that need the sum of all tiles before them: the machinery of scans and of packing.
 //
-// A tile is done in two halves: its sum, then the rest, which must know the sum of the tiles before it. Tiles
+// A tile is done in two halves: its sum, then the rest, which must know the sum of the tiles before it; or at
+// once, where that is known when it is begun. Tiles
 // are begun in ascending order, by whichever member asks next, so the sum before a tile is mostly known when
 // its first half is done; then its second half follows at once, while its elements are in the member's cache.
 // Where it is not known, the tile waits for the end: a slow or interrupted member holds nobody up. (With
@@ -20,7 +21,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <limits>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -30,17 +34,23 @@
 
 namespace tauto::detail {
 
-// Sum reduce(tile); Sum join(before, sum); void finish(tile, before, sum). All are called from several
-// threads at once, for each tile once, and by the same member in ascending order of tiles.
-template <class Sum, class Reduce, class Join, class Finish>
+// Where a tile cannot be done at once.
+struct in_halves {};
+
+// Sum reduce(tile); Sum join(before, sum); void finish(tile, before, sum); and if there is such a way, Sum
+// at_once(tile, before): the tile's sum, and its rest is done too. All are called from several threads at
+// once, for each tile once (at_once in place of reduce and finish), and by the same member in ascending order
+// of tiles.
+template <class Sum, class Reduce, class Join, class Finish, class AtOnce = in_halves>
 class wavefront {
   public:
-    wavefront(index tiles, Sum first, Reduce reduce, Join join, Finish finish)
+    wavefront(index tiles, Sum first, Reduce reduce, Join join, Finish finish, AtOnce at_once = {})
         : tiles_(tiles),
           states_(usize(tiles + 1)),
           reduce_(std::move(reduce)),
           join_(std::move(join)),
-          finish_(std::move(finish)) {
+          finish_(std::move(finish)),
+          at_once_(std::move(at_once)) {
         states_[0].before.emplace(std::move(first));
         states_[0].known.store(prefixed, std::memory_order_relaxed);
     }
@@ -58,15 +68,23 @@ class wavefront {
     // Begins as many tiles as there are in `some`, whichever are next. On several threads at once.
     void begin_some(range some) {
         bool patient = true;
-        for (index i = some.begin; i < some.end; ++i) {
-            const index tile = next_.fetch_add(1, std::memory_order_relaxed);
-            state& own = at(states_, tile);
+        index row = 1;
+        for (index left = some.size(); left > 0;) {
+            const index count = std::min(left, row);
+            left -= count;
+            const index first = next_.fetch_add(count, std::memory_order_relaxed);
             const std::int64_t start = ticks();
-            own.sum.emplace(reduce_(tile));
-            if ((own.known.fetch_add(summed, std::memory_order_acq_rel) & prefixed) != 0) pass_on(tile);
+            for (index tile = first; tile < first + count; ++tile)
+                if (!done_at_once(tile)) sum_up(tile);
+            if constexpr (tiles_in_a_row > 1) row = is_quick((ticks() - start) / count) ? tiles_in_a_row : 1;
             // The member before is as likely as not about to say it. A thread that was interrupted is not.
-            patient = await_prefix(own, patient ? 4 * (ticks() - start) : 0);
-            if (patient) finish_tile(tile);
+            const std::int64_t most_ticks = 4 * (ticks() - start);
+            for (index tile = first; tile < first + count; ++tile) {
+                const state& own = at(states_, tile);
+                if (own.finished) continue;
+                patient = await_prefix(own, patient ? most_ticks : 0);
+                if (patient) finish_tile(tile);
+            }
         }
     }
 
@@ -90,6 +108,9 @@ class wavefront {
   private:
     static constexpr unsigned summed = 1;
     static constexpr unsigned prefixed = 2;
+    // A processor fetches in advance what comes next. Where that is another member's tile, the two of them
+    // take lines from each other; so a member begins a few tiles in a row.
+    static constexpr index tiles_in_a_row = std::is_same_v<AtOnce, in_halves> ? 1 : 4;
 
     struct alignas(64) state {
         std::atomic<unsigned> known{0};
@@ -97,6 +118,33 @@ class wavefront {
         std::optional<Sum> sum;
         std::optional<Sum> before;
     };
+
+    // Whether a member that takes so long for a tile is no slow one, whose tiles in a row would hold up all.
+    bool is_quick(std::int64_t of_a_tile) {
+        const std::int64_t least = quickest_.load(std::memory_order_relaxed);
+        if (of_a_tile < least) quickest_.store(of_a_tile, std::memory_order_relaxed);
+        return of_a_tile / 2 <= least;
+    }
+
+    void sum_up(index tile) {
+        state& own = at(states_, tile);
+        own.sum.emplace(reduce_(tile));
+        if ((own.known.fetch_add(summed, std::memory_order_acq_rel) & prefixed) != 0) pass_on(tile);
+    }
+
+    // A tile of which all is known that is to be known.
+    bool done_at_once([[maybe_unused]] index tile) {
+        if constexpr (!std::is_same_v<AtOnce, in_halves>) {
+            state& own = at(states_, tile);
+            if ((own.known.load(std::memory_order_acquire) & prefixed) == 0) return false;
+            own.sum.emplace(at_once_(tile, *own.before));
+            own.finished = true;
+            own.known.fetch_add(summed, std::memory_order_acq_rel);
+            pass_on(tile);
+            return true;
+        }
+        return false;
+    }
 
     // Both bits of `tile` are set, the second one by this thread.
     void pass_on(index tile) {
@@ -122,7 +170,9 @@ class wavefront {
     Reduce reduce_;
     Join join_;
     Finish finish_;
+    AtOnce at_once_;
     alignas(64) std::atomic<index> next_{0};
+    std::atomic<std::int64_t> quickest_{std::numeric_limits<std::int64_t>::max()};  // of those seen so far
 };
 
 }  // namespace tauto::detail

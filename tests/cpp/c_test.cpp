@@ -9,8 +9,11 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <stdexcept>
@@ -197,6 +200,41 @@ struct tree {
 void nothing(void*, std::int64_t, std::int64_t) {}
 
 }  // namespace
+
+TEST_CASE("a structure of an older header ends sooner: what it lacks has its default, and is not read" *
+          doctest::description("bindings.md, promise 1")) {
+    // The last bytes are not there, for a sanitizer to see.
+    const auto shorter = [](const auto& whole, std::size_t bytes) {
+        auto memory = std::make_unique<std::byte[]>(bytes);
+        std::memcpy(memory.get(), &whole, bytes);
+        std::memcpy(memory.get(), &bytes, sizeof bytes);
+        return memory;
+    };
+    tauto_team_options wide = TAUTO_TEAM_OPTIONS;
+    wide.members = 2;
+    wide.stack_bytes = 1;  // beyond the end
+    const auto older = shorter(wide, offsetof(tauto_team_options, stack_bytes));
+    tauto_team* team = nullptr;
+    CHECK(tauto_team_create(reinterpret_cast<const tauto_team_options*>(older.get()), &team) == TAUTO_OK);
+    CHECK(tauto_team_size(team) == 2);
+
+    const std::array<double, 3> x = {3, 1, 2};
+    double sum = 0;
+    tauto_options options = with_schedule(TAUTO_DYNAMIC);
+    options.chunk = 2;
+    options.grain = -1;  // beyond the end
+    for (const std::size_t bytes : {offsetof(tauto_options, stop), offsetof(tauto_options, grain)}) {
+        const auto short_options = shorter(options, bytes);
+        CHECK(tauto_sum_double(team, x.data(), 3, &sum,
+                               reinterpret_cast<const tauto_options*>(short_options.get())) == TAUTO_OK);
+        CHECK(sum == 6);
+    }
+    for (const std::size_t bytes : {std::size_t{8}, std::size_t{20}, sizeof options + 8}) {
+        options.bytes = bytes;
+        CHECK(refused(tauto_sum_double(team, x.data(), 3, &sum, &options), "TAUTO_OPTIONS"));
+    }
+    tauto_team_destroy(team);
+}
 
 TEST_CASE("what cannot be done is refused in words, and nothing is done" *
           doctest::description("bindings.md, promise 1")) {

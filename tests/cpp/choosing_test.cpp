@@ -214,6 +214,27 @@ TEST_CASE("a bin that is not there is an error" * doctest::description("algorith
     }
 }
 
+TEST_CASE("histograms of several threads, after failed ones too: a kept table begins with zeros") {
+    std::atomic<int> wrong = 0;
+    const auto count = [&wrong](int thread) {
+        team some(shared_by(3));
+        for (const int bins : {5'000, 40'000, 1000, 40'000}) {
+            std::vector<int> values = random_integers(70'000, bins, static_cast<unsigned>(thread));
+            std::fill_n(values.begin(), 20'000, 3);  // more than fit into a byte
+            std::vector<std::uint64_t> wanted(usize(bins));
+            for (const int one : values) ++at(wanted, one);
+            for (int k = 0; k < 3; ++k)
+                if (parallel_histogram(some, values, usize(bins)) != wanted) ++wrong;
+            values[40'000] = -1;
+            CHECK_THROWS_AS(static_cast<void>(parallel_histogram(some, values, usize(bins))), error);
+        }
+    };
+    std::thread other(count, 8);
+    count(9);
+    other.join();
+    CHECK(wrong == 0);
+}
+
 TEST_CASE("find_if: the first element, on every team and schedule" *
           doctest::description("algorithms.md, promise 10")) {
     for (const int members : fewer_team_sizes) {

@@ -301,18 +301,37 @@ void deque_of_tasks() {
     for (const work& one : works) check(one.times == 1, "a task was run twice or never");
 }
 
+namespace {
+
+constexpr index wave_tiles = 5;
+
 // Each tile's sum is written before, and read after, what the words say.
-void wavefront_of_tiles() {
-    constexpr index tiles = 5;
-    std::vector<long> before(usize(tiles), -1);
+template <class... AtOnce>
+void check_wavefront(std::vector<long>& before, AtOnce... at_once) {
     wavefront wave(
-        tiles, 100L, [](index t) { return static_cast<long>(t + 1); }, [](long a, long b) { return a + b; },
-        [&](index t, long sum, long) { at(before, t) = sum; });
-    for (index t = 0; t <= tiles; ++t) name(&wave.known_of(t), "known", static_cast<int>(t));
+        wave_tiles, 100L, [](index t) { return static_cast<long>(t + 1); },
+        [](long a, long b) { return a + b; }, [&](index t, long sum, long) { at(before, t) = sum; },
+        at_once...);
+    for (index t = 0; t <= wave_tiles; ++t) name(&wave.known_of(t), "known", static_cast<int>(t));
     on_each(3, [&](int rank) { wave.begin_some({0, rank == 0 ? 1 : 2}); });
     for (const index t : wave.late_tiles()) wave.finish_tile(t);
-    for (index t = 0; t < tiles; ++t) check(at(before, t) == 100 + t * (t + 1) / 2, "a sum is wrong");
+    for (index t = 0; t < wave_tiles; ++t) check(at(before, t) == 100 + t * (t + 1) / 2, "a sum is wrong");
     check(wave.total() == 115, "the sum of all is wrong");
+}
+
+}  // namespace
+
+void wavefront_of_tiles() {
+    std::vector<long> before(usize(wave_tiles), -1);
+    check_wavefront(before);
+}
+
+void wavefront_at_once() {
+    std::vector<long> before(usize(wave_tiles), -1);
+    check_wavefront(before, [&](index t, long sum) {
+        at(before, t) = sum;
+        return static_cast<long>(t + 1);
+    });
 }
 
 void leaving() {

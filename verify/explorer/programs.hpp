@@ -23,6 +23,7 @@ void tournament();  // six members
 void tournament_throw();
 void deque_of_tasks();      // an owner and two thieves
 void wavefront_of_tiles();  // tiles that need the sum of those before them
+void wavefront_at_once();   // the same, where a tile that knows it is done at once
 void runs();                // team::run twice, by its own text
 
 }  // namespace explorer::programs

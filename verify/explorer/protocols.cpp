@@ -219,6 +219,7 @@ constexpr protocol all[] = {
     {"deque", "an owner and 2 thieves, 4 tasks", &programs::deque_of_tasks, of_deque},
     {"wavefront", "3 members, 5 tiles that need the sum before them", &programs::wavefront_of_tiles,
      of_wavefront},
+    {"at-once", "the same, of which some are done at once", &programs::wavefront_at_once, of_wavefront},
     {"run", "team::run twice, the first throws", &programs::runs, {}},
 };
 
