@@ -153,6 +153,23 @@ def test_rounds_of_the_cells_are_interleaved(tmp_path: Path) -> None:
     assert len(turns) > 4 * 8 / 2  # 4 cells, each with a turn in every round; two turns may meet
 
 
+def test_the_machine_as_it_is_has_its_answer_before_a_cpu_is_slowed(tmp_path: Path) -> None:
+    lab = laboratory()
+    slowed_before: dict[str, bool] = {}
+
+    class Messages(io.StringIO):
+        def write(self, words: str) -> int:
+            slowed_before[words] = any(on for _, on in lab.executor.states)
+            return super().write(words)
+
+    lab.messages = Messages()
+    analysis = Loop.measure(request(tmp_path, emulate=({1: 4.0},)), lab.services)
+    first = analysis.verdict_sentences[0]
+    assert first.startswith("On this machine as it is, ")
+    assert slowed_before[first] is False
+    assert any(on for _, on in lab.executor.states)
+
+
 def test_interrupted_before_eight_rounds_gives_no_verdict(tmp_path: Path) -> None:
     counted = laboratory()
     Loop.measure(request(tmp_path / "whole"), counted.services)

@@ -12,15 +12,16 @@ from tautochrone.errors import TautoError
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.plan import Plan
 from tautochrone.measuring.screening import best_of_each
-from tautochrone.options import Option, check_cpus, integers_of, parse_cpus, parse_names
+from tautochrone.options import Option, State, check_cpus, integers_of, parse_cpus, parse_names
 from tautochrone.results import USUAL_FOLDER
 from tautochrone.results.context import NotMeasured
 from tautochrone.results.row import SCREENING, Row
+from tautochrone.results.states import state_suffix
 from tautochrone.results.store import Store
 from tautochrone.simulator.requests import KERNELS, LOOP_SIZES, TUNED
 from tautochrone.studies import models
 from tautochrone.studies.loop.analysis import analyse, sample_loads
-from tautochrone.studies.loop.cells import ROWS, collect
+from tautochrone.studies.loop.cells import ROWS, CellRuns, collect
 from tautochrone.studies.loop.configurations import (
     PEERS,
     Candidate,
@@ -30,6 +31,7 @@ from tautochrone.studies.loop.configurations import (
     estimated_run_seconds,
 )
 from tautochrone.studies.loop.findings import LoopAnalysis, LoopContext
+from tautochrone.studies.loop.sentences import verdict_sentences
 from tautochrone.studies.request import OUTPUT, SlowingRequest, Times, peers_option
 from tautochrone.studies.states import StateExecutor
 from tautochrone.studies.study import Run, Study
@@ -228,24 +230,36 @@ class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
         return seconds
 
     def parts(self, whole: Plan, runs: Sequence[Run], store: Store) -> Iterator[tuple[str, Plan]]:
-        """Screen in shorter runs and fewer rounds, then measure the finalists in fresh rounds."""
-        if self.request.all_settings:
-            yield "measuring", whole
-            return
+        """State after state, so that the machine as it is has its answer first.
+
+        Only settings of one state are compared with each other. In each: screen in shorter runs and fewer
+        rounds, then measure the finalists in fresh rounds.
+        """
+        for number, state in enumerate(self.all_states, 1):
+            cells = [cell for cell in self.cells if cell.state == state]
+            slowed = state_suffix(state)
+            if self.request.all_settings:
+                chosen = [configuration(cell, one, self.times) for cell in cells for one in cell.candidates]
+            else:
+                yield f"screening{slowed}", self._screening(whole, cells)
+                screened = store.rows(SCREENING)
+                chosen = [finalist for cell in cells for finalist in finalists(cell, self.times, screened)]
+            yield f"measuring{slowed}", replace(whole, configurations=chosen)
+            if number < len(self.all_states):
+                for sentence in verdict_sentences(_measured_in(state, store)):
+                    self.services.say(sentence)
+
+    def _screening(self, whole: Plan, cells: Sequence[StudyCell]) -> Plan:
         shorter = self.times.screening or self.times
-        first = [
+        screened = [
             configuration(cell, candidate, shorter)
-            for cell in self.cells
+            for cell in cells
             for candidate in cell.candidates
             if is_screened(candidate)
         ]
-        yield (
-            "screening",
-            replace(whole, configurations=first, rounds=shorter.rounds, source=SCREENING, order="shuffled"),
+        return replace(
+            whole, configurations=screened, rounds=shorter.rounds, source=SCREENING, order="shuffled"
         )
-        screened = store.rows(SCREENING)
-        chosen = [finalist for cell in self.cells for finalist in finalists(cell, self.times, screened)]
-        yield "measuring", replace(whole, configurations=chosen)
 
     def least_seconds(self, settings: Mapping[str, Any], record: Mapping[str, Any]) -> float:
         """To read the matrix once."""
@@ -270,6 +284,11 @@ def _available_bytes(machine: Mapping[str, Any]) -> int | None:
     """What a process may allocate: what is free, and no more than the container's limit."""
     limits = [machine.get(name) for name in ("available_memory_bytes", "memory_limit_bytes")]
     return min((int(limit) for limit in limits if limit is not None), default=None)
+
+
+def _measured_in(state: State, store: Store) -> list[CellRuns]:
+    wanted = {str(cpu): factor for cpu, factor in state.items()}
+    return [cell for cell in collect(store.rows()) if dict(cell.emulated) == wanted]
 
 
 def is_screened(candidate: Candidate) -> bool:
