@@ -62,7 +62,7 @@ void team::add(pid_t process, pid_t thread) {
     const double least = least_done_at_work(place->second);
     place->second.done = place->second.done_at_waking =
         least < std::numeric_limits<double>::max() ? least : 0.0;
-    ++seen_;
+    ever_seen_.insert(thread);
 }
 
 void team::search() {
@@ -71,7 +71,7 @@ void team::search() {
     std::erase_if(members_, [this](const auto& entry) {
         const member& one = entry.second;
         const bool gone = one.ended || !state_of(one.process, one.thread);
-        if (gone && one.moved) ++moved_and_gone_;
+        if (gone && one.moved) moved_before_.insert(one.thread);
         return gone;
     });
     // Who ended with its process had no time to leave its slot.
@@ -82,7 +82,7 @@ void team::search() {
 
 void team::forget() {
     for (const auto& [thread, one] : members_)
-        if (one.moved) ++moved_and_gone_;
+        if (one.moved) moved_before_.insert(thread);
     members_.clear();
 }
 
@@ -93,8 +93,10 @@ void team::begin_window() {
 }
 
 std::size_t team::threads_moved() const {
-    return moved_and_gone_ + static_cast<std::size_t>(std::ranges::count_if(
-                                 members_, [](const auto& entry) { return entry.second.moved; }));
+    return moved_before_.size() +
+           static_cast<std::size_t>(std::ranges::count_if(members_, [this](const auto& entry) {
+               return entry.second.moved && !moved_before_.contains(entry.first);
+           }));
 }
 
 double team::least_done_at_work(const member& but) const {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -93,7 +94,7 @@ class team {
     // Seconds between two places that threads come past, in the last window; 0: not known.
     double between_places() const { return between_places_; }
     bool has_tally() const { return has_tally_; }
-    std::size_t threads_seen() const { return seen_; }
+    std::size_t threads_seen() const { return ever_seen_.size(); }
     std::size_t threads_moved() const;
 
   private:
@@ -144,8 +145,9 @@ class team {
     std::vector<use> uses_;
     nanoseconds looked_ = 0;
     bool has_tally_ = false;
-    std::size_t seen_ = 0;
-    std::size_t moved_and_gone_ = 0;
+    // Of the whole run; after a rest its threads are members again.
+    std::set<pid_t> ever_seen_;
+    std::set<pid_t> moved_before_;  // by members that are no more
 };
 
 }  // namespace tauto::balance

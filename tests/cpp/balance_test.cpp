@@ -476,6 +476,18 @@ TEST_CASE("a_search_frees_the_slots_of_threads_that_ended_with_their_process") {
     close(descriptor);
 }
 
+TEST_CASE("a_thread_counts_once_also_where_it_was_left_alone_meanwhile") {
+    const child sleeper;
+    speeds cpus({{0, 1.0, 1.0}, {1, 1.0, 1.0}});
+    team watched(sleeper.pid(), cpus, true, nullptr);
+    for (int rest = 0; rest < 2; ++rest) {
+        watched.search();
+        REQUIRE(watched.members().size() == 1);
+        CHECK(watched.threads_seen() == 1);
+        watched.forget();
+    }
+}
+
 TEST_CASE("files_tell_whether_a_thread_works_or_sleeps") {
     const child sleeper;
     while (state_of(sleeper.pid(), sleeper.pid())->now != doing::sleeps) sched_yield();
