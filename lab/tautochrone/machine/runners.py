@@ -105,9 +105,9 @@ def find(name: str, package: str = "") -> Path:
     if found is not None:
         return found
     if built.build_line(executable):
-        raise TautoError(f"{executable} is not compiled here", _remedy(package, executable))
+        raise TautoError(f"{executable} is not compiled here", remedy(package, executable))
     searched = " and ".join(str(folder) for folder in folders())
-    raise TautoError(f"the runner {executable} was not found in {searched}", _remedy(package, executable))
+    raise TautoError(f"the runner {executable} was not found in {searched}", remedy(package, executable))
 
 
 def is_there(executable: str) -> bool:
@@ -122,7 +122,8 @@ def _found(executable: str) -> Path | None:
     return None
 
 
-def _remedy(package: str, executable: str) -> str:
+def remedy(package: str, executable: str) -> str:
+    """What to do where an executable or a library of ours is missing."""
     line = built.build_line(executable)
     if line:
         return f"Install {package}, then run: {line}" if package else f"Run: {line}"
@@ -160,7 +161,7 @@ def _describe(path: Path, preload: Path | None, package: str) -> Description:
     finished = asked(path, "--describe", preload_environment(preload))
     if finished.returncode != 0:
         lines = finished.stderr.strip().splitlines() or [f"exit code {finished.returncode}"]
-        raise TautoError(f"{path.name} --describe failed: {lines[-1]}", _remedy(package, path.name))
+        raise TautoError(f"{path.name} --describe failed: {lines[-1]}", remedy(package, path.name))
     return read_answer(finished.stdout, Description, f"{path.name} --describe")
 
 

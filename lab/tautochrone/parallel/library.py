@@ -92,8 +92,7 @@ def _load() -> ctypes.CDLL:
     try:
         return ctypes.CDLL(str(found[0].resolve()) if found else NAME)
     except OSError as error:
-        variable = runners.RUNNERS_VARIABLE
-        remedy = f"Build it (make tools), reinstall with pip install ., or set {variable} to its folder"
+        remedy = runners.remedy("", NAME)
         if found:
             raise TautoError(f"{found[0]} cannot be loaded: {error}", remedy) from error
         searched = ", ".join(map(str, folders))
