@@ -59,6 +59,7 @@ runners_are_there() {
     [ -z "$runners" ] || { [ -f "$runners_stamp" ] && [ "$(cat "$runners_stamp")" = "$runners" ]; }
 }
 
+# Which of the tools: all, or " study" for what a study needs, where nothing else was installed yet.
 part=
 if [ -n "$study" ] && { [ ! -f "$stamp" ] || grep -q ' study$' "$stamp"; }; then part=' study'; fi
 tools_are_there() {
