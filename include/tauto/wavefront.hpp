@@ -1,10 +1,10 @@
 #pragma once
 // Tiles that need the sum of all tiles before them: the machinery of scans and of packing.
 //
-// A tile is done in two halves: its sum, then the rest, which must know the sum of the tiles before it; or at
-// once, where that is known when it is begun. Tiles
-// are begun in ascending order, by whichever member asks next, so the sum before a tile is mostly known when
-// its first half is done; then its second half follows at once, while its elements are in the member's cache.
+// A tile is done in two halves: its sum, then the rest, which must know the sum of the tiles before it. Where
+// that sum is known when the tile is begun, both are done at once. Tiles are begun in ascending order, by
+// whichever member asks next, so the sum before a tile is mostly known when its first half is done; then its
+// second half follows, while its elements are in the member's cache.
 // Where it is not known, the tile waits for the end: a slow or interrupted member holds nobody up. (With
 // waiting in place of that it would be the look-back of Merrill and Garland, NVR-2016-002.)
 //
@@ -14,6 +14,7 @@
 // | known, summed   | `sum` may be read             | the tile's member, fetch_add      | who learns `before` later  |
 // | known, prefixed | `before` may be read          | who was last at the tile before  | the tile's member          |
 // | next            | tiles that have been begun    | every member, fetch_add          | -                          |
+// | quickest        | ticks of the quickest tile    | every member; a lost one costs speed alone | -                |
 // clang-format on
 //
 // Invariant: whoever sets the second of a tile's two bits, and nobody else, computes the next tile's
