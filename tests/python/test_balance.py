@@ -323,13 +323,17 @@ def test_a_loop_of_gcc_gets_more_threads_than_unequal_cpus_unless_they_are_to_be
         assert other.stdout.split()[1] == alone
 
 
-@pytest.mark.machine
-def test_a_loop_of_clang_is_shared_out_by_speed(slow_cpu: int, tmp_path: Path) -> None:
+def loop_of_clang(folder: Path) -> str:
     libomp = runners.find_libomp()
     if libomp is None:
         pytest.skip("LLVM's OpenMP runtime is not here (Debian: libomp5)")
-    (tmp_path / "libomp.so").symlink_to(libomp)
-    program = compiled("shared_loop.c", tmp_path, "-fopenmp", f"-L{tmp_path}", compiler="clang")
+    (folder / "libomp.so").symlink_to(libomp)
+    return compiled("shared_loop.c", folder, "-fopenmp", f"-L{folder}", compiler="clang")
+
+
+@pytest.mark.machine
+def test_a_loop_of_clang_is_shared_out_by_speed(slow_cpu: int, tmp_path: Path) -> None:
+    program = loop_of_clang(tmp_path)
     loop = [program, "600", "2000"]
     environment = {**os.environ, "OMP_NUM_THREADS": "2"}
     alone = run_to_end(loop, check=True, env=environment).stdout.split()
@@ -344,11 +348,7 @@ def test_a_loop_of_clang_is_shared_out_by_speed(slow_cpu: int, tmp_path: Path) -
 @pytest.mark.machine
 def test_llvms_runtime_starts_a_thread_for_each_cpu(slow_cpu: int, tmp_path: Path) -> None:
     """It asks the kernel itself how many CPUs it has: who is alone must not sit on one."""
-    libomp = runners.find_libomp()
-    if libomp is None:
-        pytest.skip("LLVM's OpenMP runtime is not here (Debian: libomp5)")
-    (tmp_path / "libomp.so").symlink_to(libomp)
-    program = compiled("shared_loop.c", tmp_path, "-fopenmp", f"-L{tmp_path}", compiler="clang")
+    program = loop_of_clang(tmp_path)
     without = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
     with emulate.emulated({slow_cpu: 4.0}):
         found = answer(balance("--json", "--", program, "600", "2000", env=without))
