@@ -295,6 +295,23 @@ def test_what_ran_here_is_held_against_the_bits_of_one_core(
     assert {id: verdict(id, Blocks(), monkeypatch) for id in holds} == holds
 
 
+@pytest.mark.timed
+@pytest.mark.parametrize("row", ["{}", "[]", '{"check": null}', "nonsense"])
+def test_a_runner_without_a_result_is_named(
+    row: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for runner in ("tauto-nbody-serial", "tauto-loop-openmp", "tauto-mapreduce-serial"):
+        (tmp_path / runner).write_text(f"#!/bin/sh\necho '{row}'\n")
+        (tmp_path / runner).chmod(0o755)
+    monkeypatch.setenv("TAUTO_RUNNERS", str(tmp_path))
+    with pytest.raises(TautoError, match=r"tauto-nbody-serial .* did not end with a result"):
+        ran.state_bits("serial", "serial")
+    with pytest.raises(TautoError, match=r"tauto-loop-openmp .* did not end with a result"):
+        loop_ran.row_of("openmp")
+    with pytest.raises(TautoError, match=r"tauto-mapreduce-serial .* did not end with a result"):
+        mapreduce_ran.times_of("serial", 50)
+
+
 @needs_runners
 @pytest.mark.timed
 def test_the_engines_that_are_here_end_with_the_right_bits(monkeypatch: pytest.MonkeyPatch) -> None:

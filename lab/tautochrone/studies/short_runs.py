@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from tautochrone.errors import TautoError
 from tautochrone.machine import runners
@@ -15,6 +15,8 @@ from tautochrone.options import format_cpus
 SOURCE = "run here"
 _LIMIT_SECONDS = 60.0
 
+Read = TypeVar("Read")
+
 
 def on_cpus(count: int) -> tuple[str, ...]:
     """The words that give a runner so many workers on as many CPUs, or on those that there are."""
@@ -22,8 +24,11 @@ def on_cpus(count: int) -> tuple[str, ...]:
     return ("--threads", str(count), "--cpus", format_cpus(cpus))
 
 
-def row_of(name: str, words: Sequence[str]) -> dict[str, Any] | None:
-    """What a runner prints; None where it is not here. TautoError where it is, and prints no row."""
+def result_of(name: str, words: Sequence[str], read: Callable[[dict[str, Any]], Read]) -> Read | None:
+    """What `read` finds in the row that a runner prints; None where the runner is not here.
+
+    TautoError where it is, and does not print such a row.
+    """
     try:
         program = runners.find(name)
     except TautoError:
@@ -32,9 +37,8 @@ def row_of(name: str, words: Sequence[str]) -> dict[str, Any] | None:
         done = subprocess.run(
             [str(program), *words], capture_output=True, text=True, check=True, timeout=_LIMIT_SECONDS
         )
-        row: dict[str, Any] = json.loads(done.stdout)
-        return row
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        return read(json.loads(done.stdout))
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
         raise TautoError(
             f"{program.name} {' '.join(words)} did not end with a result", "Start it by hand to see why"
         ) from error

@@ -10,14 +10,17 @@ from tautochrone.options import format_cpus
 from tautochrone.studies import short_runs
 
 _SIZE, _MEMBERS = 1000, 2  # 4 MB: some thousandths of a second
+_FIELDS = ("workers", "bytes_per_iteration", "batch_seconds")
 _RUNTIMES = {"openmp": "OpenMP's loop", "openblas": "OpenBLAS"}
 
 
 def row_of(runtime: str) -> Mapping[str, Any] | None:
-    """What the runner prints; None where it is not here."""
+    """What the runner prints of these fields; None where it is not here."""
     words = ["--size", str(_SIZE), *short_runs.on_cpus(_MEMBERS)]
     words += ["--warmup-seconds", "0.01", "--min-seconds", "0.03"]
-    return short_runs.row_of(f"tauto-loop-{runtime}", words)
+    return short_runs.result_of(
+        f"tauto-loop-{runtime}", words, lambda row: {name: row[name] for name in _FIELDS}
+    )
 
 
 def beside_blas() -> tuple[str, bool] | None:

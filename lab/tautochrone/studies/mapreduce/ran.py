@@ -18,8 +18,9 @@ def times_of(runtime: str, tasks: int) -> tuple[float, float] | None:
     count = 1 if runtime == "serial" else _MEMBERS
     words = ["--tasks", str(tasks), "--bytes", str(_BYTES), *short_runs.on_cpus(count)]
     words += ["--warmup-seconds", "0.01", "--min-seconds", "0.03"]
-    row = short_runs.row_of(f"tauto-mapreduce-{runtime}", words)
-    return None if row is None else (float(row["seconds"]), float(row["task_seconds"]))
+    return short_runs.result_of(
+        f"tauto-mapreduce-{runtime}", words, lambda row: (float(row["seconds"]), float(row["task_seconds"]))
+    )
 
 
 def of_a_microsecond(tasks: int) -> tuple[str, bool | None] | None:

@@ -27,8 +27,7 @@ def state_bits(engine: str, scheme: str) -> str | None:
     count = 1 if scheme == SERIAL else _MEMBERS
     words = ["--particles", str(_PARTICLES), "--blocks", str(_BLOCKS), "--scheme", scheme]
     words += [*on_cpus(count), "--warmup-seconds", "0", "--min-seconds", "1e-6"]
-    row = short_runs.row_of(f"tauto-nbody-{engine}", words)
-    return None if row is None else str(row["check"]["state_fnv1a"])
+    return short_runs.result_of(f"tauto-nbody-{engine}", words, lambda row: str(row["check"]["state_fnv1a"]))
 
 
 def _schemes_of(engine: str) -> tuple[str | None, str | None]:
