@@ -48,11 +48,14 @@ inline tauto::schedule schedule_named(const options& asked) {
     return tauto::adaptive{};
 }
 
-/// Counts how many members loops were given to, from their reports. The adaptive schedule leaves out members
-/// that do not pay, on purpose.
+/// Counts how many members loops were given to, from their reports.
 class loop_widths {
   public:
-    void count(const tauto::loop_report& report) { ++loops_of_width_[members_at_work(report)]; }
+    /// `learned`: by a schedule that leaves out members on purpose, by shares that are empty. With any other
+    /// a member without a share is one that came too late for it.
+    void count(const tauto::loop_report& report, bool learned) {
+        ++loops_of_width_[learned ? members_at_work(report) : report.width];
+    }
 
     /// Writes the width that most loops had.
     void complete(json& row, int threads) const {
@@ -102,7 +105,7 @@ class tautochrone_loops {
   protected:
     /// After each loop.
     void count_width() {
-        if (loop_.report != nullptr) widths_.count(report_);
+        if (loop_.report != nullptr) widths_.count(report_, may_drop_workers());
     }
 
     int threads_;

@@ -16,6 +16,7 @@
 #include "runners/mapreduce/run.hpp"
 #include "runners/mapreduce/timeline.hpp"
 #include "runners/shared/task_clock.hpp"
+#include "runners/shared/tautochrone_team.hpp"
 #include "tests/cpp/runner_testing.hpp"
 
 namespace {
@@ -241,4 +242,16 @@ TEST_CASE("trace_has_a_track_a_thread_with_tasks_and_waiting") {
     CHECK(events[6]["tid"] == me + 1);
     CHECK(events[6]["name"] == "waiting");
     CHECK(events[6]["dur"] == 4.0);
+}
+
+TEST_CASE("a_member_that_came_too_late_for_a_share_was_not_left_out") {
+    const tauto::loop_report report{.width = 2, .iterations = {300, 0}};
+    for (const bool learned : {false, true}) {
+        loop_widths widths;
+        widths.count(report, learned);
+        json row;
+        widths.complete(row, 2);
+        CHECK(row["width"] == (learned ? 1 : 2));
+        CHECK(row["dropped"] == learned);
+    }
 }
