@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -19,9 +18,9 @@
 #include "balance/threads.hpp"
 #include "balance/waits.hpp"
 #include "launch/command.hpp"
-#include "launch/command_line.hpp"
 #include "launch/process.hpp"
 #include "launch/report.hpp"
+#include "options/option_parser.hpp"
 
 namespace {
 
@@ -60,22 +59,25 @@ std::string footer() {
 options read_options(int count, char** values) {
     options wish;
     wish.how.seed = std::random_device{}();
-    CLI::App app{"Lets whoever has done least run on the fastest CPU.", "tauto-balance"};
-    app.footer(footer());
-    app.add_option("--pid", wish.pid,
-                   "Balance this running process and its children, until it ends or Ctrl-C");
-    app.add_flag("--even-pinned", wish.how.even_pinned,
-                 "Move threads that the program pinned, too, within their own masks");
-    app.add_flag("--keep-waits", wish.keep_waits, "Leave the settings of waiting as they are");
-    app.add_flag("--keep-threads", wish.keep_threads, "Leave the number of threads as it is");
-    app.add_flag("--no-preload", wish.no_preload, "Do without the library that tells which threads wait");
-    app.add_option("--only", wish.how.only, "Do this without asking whether it helps")
-        ->transform(CLI::Transformer(std::map<std::string, way>{
-            {"moves", way::moves}, {"seats", way::seats}, {"fastest", way::fastest}}));
-    app.add_flag("--no-perf", wish.how.files, "Watch threads by /proc alone");
-    app.add_flag("--json", wish.json, "Answer as one JSON line on standard error at the end");
-    app.add_option("--report", wish.report_path, "Answer as JSON into this file at the end");
-    wish.command = tauto::launch::parse_before_command(app, count, values);
+    tauto::option_parser parser("Lets whoever has done least run on the fastest CPU.", "tauto-balance");
+    parser.footer(footer());
+    std::optional<pid_t> pid;
+    parser.add("--pid", pid, "Balance this running process and its children, until it ends or Ctrl-C");
+    parser.add("--even-pinned", wish.how.even_pinned,
+               "Move threads that the program pinned, too, within their own masks");
+    parser.add("--keep-waits", wish.keep_waits, "Leave the settings of waiting as they are");
+    parser.add("--keep-threads", wish.keep_threads, "Leave the number of threads as it is");
+    parser.add("--no-preload", wish.no_preload, "Do without the library that tells which threads wait");
+    static const std::map<std::string, way> ways{
+        {"moves", way::moves}, {"seats", way::seats}, {"fastest", way::fastest}};
+    std::optional<std::string> only;
+    parser.add("--only", only, "Do this without asking whether it helps", {"moves", "seats", "fastest"});
+    parser.add("--no-perf", wish.how.files, "Watch threads by /proc alone");
+    parser.add("--json", wish.json, "Answer as one JSON line on standard error at the end");
+    parser.add("--report", wish.report_path, "Answer as JSON into this file at the end");
+    wish.command = parser.parse_before_command(count, values);
+    wish.pid = pid.value_or(0);
+    if (only) wish.how.only = ways.at(*only);
     return wish;
 }
 
@@ -202,6 +204,8 @@ int run(options wish) {
 int main(int count, char** values) {
     try {
         return run(read_options(count, values));
+    } catch (const tauto::help_was_printed& help) {
+        return help.status;
     } catch (const leave& request) {
         return request.status;
     } catch (const cannot_execute& failure) {

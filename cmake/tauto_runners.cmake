@@ -1,5 +1,4 @@
 # The libraries that the runners of all studies may find, and how a runner is built.
-find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(OpenMP COMPONENTS CXX)
 find_package(TBB QUIET)

@@ -4,12 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <tauto/error.hpp>
 
@@ -18,9 +18,9 @@
 #include "emulator/request.hpp"
 #include "emulator/session.hpp"
 #include "launch/command.hpp"
-#include "launch/command_line.hpp"
 #include "launch/process.hpp"
 #include "launch/report.hpp"
+#include "options/option_parser.hpp"
 
 namespace {
 
@@ -29,7 +29,7 @@ using namespace tauto::launch;
 
 struct options {
     std::string slow;
-    double period_microseconds = 0.0;
+    std::optional<double> period_microseconds;
     bool json = false;
     bool hold = false;
     bool check = false;
@@ -67,29 +67,29 @@ int run_held(const options& wish, const process& self, emulation& all) {
 
 options read_options(int count, char** values) {
     options wish;
-    CLI::App app{"Makes CPUs slow for all programs while a command runs.", "tauto-emulate"};
-    app.footer(
+    tauto::option_parser parser("Makes CPUs slow for all programs while a command runs.", "tauto-emulate");
+    parser.footer(
         "The command and its arguments follow --, for example: tauto-emulate --slow 1:4 -- ./solver "
         "case.in");
-    app.add_option("--slow", wish.slow,
-                   "CPUs and how many times slower each becomes (1 to 32), for example 1:4,3:2; "
-                   "1:4@3-6: only from second 3 to 6 after the start of the command");
-    app.add_option("--period-us", wish.period_microseconds,
-                   "Shortest turn of a thief in microseconds (default: the shortest from 50 to 100 that "
-                   "meets the factor)");
-    app.add_flag("--json", wish.json, "Report as one JSON line on standard error at the end");
-    app.add_option("--report", wish.report_path, "Report into this file at the end");
-    app.add_flag("--hold", wish.hold,
-                 "No command: slow until standard input closes; takes the words pause, resume, "
-                 "report, one a line, and answers each with a JSON line");
-    app.add_flag("--check", wish.check, "Only say as JSON whether CPUs can be slowed here");
-    wish.command = parse_before_command(app, count, values);
+    parser.add("--slow", wish.slow,
+               "CPUs and how many times slower each becomes (1 to 32), for example 1:4,3:2; "
+               "1:4@3-6: only from second 3 to 6 after the start of the command");
+    parser.add("--period-us", wish.period_microseconds,
+               "Shortest turn of a thief in microseconds (default: the shortest from 50 to 100 that "
+               "meets the factor)");
+    parser.add("--json", wish.json, "Report as one JSON line on standard error at the end");
+    parser.add("--report", wish.report_path, "Report into this file at the end");
+    parser.add("--hold", wish.hold,
+               "No command: slow until standard input closes; takes the words pause, resume, "
+               "report, one a line, and answers each with a JSON line");
+    parser.add("--check", wish.check, "Only say as JSON whether CPUs can be slowed here");
+    wish.command = parser.parse_before_command(count, values);
     return wish;
 }
 
 nanoseconds check_period(const options& wish) {
-    const double period = wish.period_microseconds;
-    if (period == 0.0) return 0;
+    if (!wish.period_microseconds) return 0;
+    const double period = *wish.period_microseconds;
     if (!(period >= 20.0 && period <= 10'000.0))
         throw tauto::error("--period-us " + std::to_string(period) +
                            " is out of range; choose from 20 to 10000");
@@ -172,6 +172,8 @@ int run(const options& wish) {
 int main(int count, char** values) {
     try {
         return run(read_options(count, values));
+    } catch (const tauto::help_was_printed& help) {
+        return help.status;
     } catch (const leave& request) {
         return request.status;
     } catch (const cannot_execute& failure) {

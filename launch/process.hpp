@@ -7,6 +7,10 @@
 
 namespace tauto::launch {
 
+constexpr int exit_bad_input = 2;
+constexpr int exit_not_executable = 126;
+constexpr int exit_not_found = 127;
+
 // Thrown to end with a status; destructors close everything.
 struct leave {
     int status;

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -12,6 +11,7 @@
 
 #include <tauto/machine.hpp>
 
+#include "options/option_parser.hpp"
 #include "probe/host.hpp"
 #include "probe/json.hpp"
 #include "probe/measured.hpp"
@@ -69,23 +69,23 @@ void probe(const request& wish) {
 
 int main(int count, char** words) {
     request wish;
-    CLI::App app{
-        "Describes this machine as JSON (schema tautochrone.machine/1), and measures it on request."};
-    app.add_option("--measure", wish.measure,
-                   "none, brief (1 second on two cores), quick (5 seconds) or full (25 seconds)")
-        ->check(CLI::IsMember({"none", "brief", "quick", "full"}))
-        ->capture_default_str();
-    app.add_option("--root", wish.root, "Folder with sys and proc of the machine to describe")
-        ->capture_default_str();
-    app.add_option("--select", wish.select,
-                   "Print the CPUs of a selection such as P:4 or cores, and nothing else");
-    app.add_flag("--json", wish.json, "JSON is the only format; accepted for clarity");
-    app.add_flag("--compact", wish.compact, "All on one line");
-    app.add_flag("--progress", wish.progress, "Report each step as a line on standard error");
     try {
-        app.parse(count, words);
-    } catch (const CLI::ParseError& error) {
-        if (error.get_exit_code() == 0) return app.exit(error);
+        tauto::option_parser options(
+            "Describes this machine as JSON (schema tautochrone.machine/1), and measures it on request.",
+            "tauto-probe");
+        options.add("--measure", wish.measure,
+                    "none, brief (1 second on two cores), quick (5 seconds) or full (25 seconds)",
+                    {"none", "brief", "quick", "full"});
+        options.add("--root", wish.root, "Folder with sys and proc of the machine to describe");
+        options.add("--select", wish.select,
+                    "Print the CPUs of a selection such as P:4 or cores, and nothing else");
+        options.add("--json", wish.json, "JSON is the only format; accepted for clarity");
+        options.add("--compact", wish.compact, "All on one line");
+        options.add("--progress", wish.progress, "Report each step as a line on standard error");
+        options.parse(count, words);
+    } catch (const tauto::help_was_printed& help) {
+        return help.status;
+    } catch (const tauto::error& error) {
         return refuse(error.what());
     }
     if (wish.root != "/" && wish.measure != "none") {

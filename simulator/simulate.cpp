@@ -1,6 +1,5 @@
 // tauto-simulate: requests in, one JSON object a line; rows out, one a line, in the same order.
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -10,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "options/option_parser.hpp"
 #include "rows.hpp"
 
 namespace {
@@ -29,26 +29,24 @@ json read_file(const std::string& name) {
 
 int main(int count, char** values) {
     std::string machine_file;
-    CLI::App app{
-        "Runs requests on a simulated machine: one JSON object a line on standard input, a row each out.",
-        "tauto-simulate"};
-    app.footer(
-        "`tauto simulate` and `tauto claims` write the machine and the requests; for example:\n"
-        "  echo '{\"study\":\"loop\",\"size\":3000,\"schedule\":\"dynamic\",\"chunk\":2}' | "
-        "tauto-simulate --machine machine.json");
-    app.add_option("--machine", machine_file,
-                   "The machine as JSON: a line {\"machine\": {…}} may change it later");
     try {
-        app.parse(count, values);
+        tauto::option_parser options(
+            "Runs requests on a simulated machine: one JSON object a line on standard input, a row each out.",
+            "tauto-simulate");
+        options.footer(
+            "`tauto simulate` and `tauto claims` write the machine and the requests; for example:\n"
+            "  echo '{\"study\":\"loop\",\"size\":3000,\"schedule\":\"dynamic\",\"chunk\":2}' | "
+            "tauto-simulate --machine machine.json");
+        options.add("--machine", machine_file,
+                    "The machine as JSON: a line {\"machine\": {…}} may change it later");
+        options.parse(count, values);
         std::optional<tauto::sim::machine> on;
         if (!machine_file.empty()) on = tauto::sim::read_machine(read_file(machine_file));
         tauto::sim::answer(std::cin, std::cout, std::move(on));
         std::cout.flush();
         return 0;
-    } catch (const CLI::CallForHelp& help) {
-        return app.exit(help);
-    } catch (const CLI::ParseError& error) {
-        std::fprintf(stderr, "tauto-simulate: error: %s; see --help\n", error.what());
+    } catch (const tauto::help_was_printed& help) {
+        return help.status;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "tauto-simulate: error: %s\n", error.what());
     }

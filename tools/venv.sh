@@ -47,7 +47,7 @@ fi
 checksum() {
     {
         "$venv/bin/python" --version
-        find CMakeLists.txt pyproject.toml LICENSE README.md packages.txt cmake include runtime kernels probe launch emulator balance runners simulator command timer machines lab \
+        find CMakeLists.txt pyproject.toml LICENSE README.md packages.txt cmake include runtime kernels options probe launch emulator balance runners simulator command timer machines lab \
             -type f ! -name '*.pyc' -exec cksum {} + | LC_ALL=C sort
     } | cksum
 }

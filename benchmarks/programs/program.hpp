@@ -11,13 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "options/option_parser.hpp"
 #include "runners/shared/cpus.hpp"
 #include "runners/shared/error.hpp"
 #include "runners/shared/timing.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace tauto::bench {
 
@@ -67,11 +64,10 @@ std::vector<double> batch_seconds(const options& asked, int calls, Work&& work) 
 /// The fields of a timed program: the figure of merit is the median over batches.
 json timed(const std::vector<double>& batches);
 
-/// What adds options to the command line. The library behind it is compiled once, in program.cpp: including
-/// it takes the compiler longer than all that is timed. Numbers outside least … most are refused.
+/// What adds options to the command line. Numbers outside least … most are refused.
 class arguments {
   public:
-    explicit arguments(CLI::App& app) : app_(app) {}
+    explicit arguments(option_parser& parser) : parser_(parser) {}
     /// The first word of the command line, which must be there.
     void work(std::string& value, std::vector<std::string> known);
     void flag(const char* name, bool& value, const char* help);
@@ -83,7 +79,7 @@ class arguments {
     void word(const char* name, std::string& value, const char* help, std::vector<std::string> allowed = {});
 
   private:
-    CLI::App& app_;
+    option_parser& parser_;
 };
 
 /// The main function: `add` adds options of the program's own, `body` runs it and returns what is printed.

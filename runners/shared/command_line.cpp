@@ -1,10 +1,8 @@
 #include "runners/shared/command_line.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <type_traits>
 
 #include "runners/shared/cpus.hpp"
 #include "runners/shared/error.hpp"
@@ -43,16 +41,11 @@ void require_at_most(const char* option, std::int64_t value, std::int64_t most) 
                           std::to_string(most) + " or less");
 }
 
-struct command_line::parser : CLI::App {
-    using App::App;
-};
-
 command_line::command_line(const std::string& purpose, const std::string& pieces, std::string_view executable,
                            const description& runtime, options& chosen)
     : runtime_{runtime},
       chosen_{chosen},
-      parser_{
-          std::make_unique<parser>(purpose + ", run by " + runtime.runtime + ".", std::string{executable})} {
+      parser_{purpose + ", run by " + runtime.runtime + ".", std::string{executable}} {
     add("--describe", chosen_.describe, "Print what this runtime is and has as JSON, and exit");
     add("--threads", threads_, "Workers (default: one for each CPU)");
     if (runtime.has_ranks)
@@ -68,41 +61,13 @@ command_line::command_line(const std::string& purpose, const std::string& pieces
     add("--max-iterations", chosen_.max_iterations, "Stop timing after this many iterations");
 }
 
-command_line::~command_line() = default;
-
-template <class Value>
-void command_line::add(const char* name, Value& value, const std::string& help) {
-    if constexpr (std::is_same_v<Value, bool>)
-        parser_->add_flag(name, value, help);
-    else if constexpr (requires { value.has_value(); })
-        parser_->add_option(name, value, help);
-    else
-        parser_->add_option(name, value, help)->capture_default_str();
-}
-
-template void command_line::add(const char*, bool&, const std::string&);
-template void command_line::add(const char*, int&, const std::string&);
-template void command_line::add(const char*, std::int64_t&, const std::string&);
-template void command_line::add(const char*, std::uint64_t&, const std::string&);
-template void command_line::add(const char*, double&, const std::string&);
-template void command_line::add(const char*, std::string&, const std::string&);
-template void command_line::add(const char*, std::optional<int>&, const std::string&);
-template void command_line::add(const char*, std::optional<std::int64_t>&, const std::string&);
-template void command_line::add(const char*, std::optional<double>&, const std::string&);
-template void command_line::add(const char*, std::optional<std::string>&, const std::string&);
-
-void command_line::add_required(const char* name, std::optional<std::string>& value,
-                                const std::string& help) {
-    parser_->add_option(name, value, help)->required();
-}
-
 bool command_line::parse(int argc, char** argv) {
     try {
-        parser_->parse(argc, argv);
-    } catch (const CLI::CallForHelp& help) {
-        std::exit(parser_->exit(help));
-    } catch (const CLI::ParseError& error) {
-        throw input_error(std::string{error.what()} + "; see --help");
+        parser_.parse(argc, argv);
+    } catch (const help_was_printed& help) {
+        std::exit(help.status);
+    } catch (const tauto::error& error) {
+        throw input_error(error.what());
     }
     if (chosen_.describe) return false;
     if (duration_) {

@@ -2,11 +2,11 @@
 // A runner's command line: the options that all runners have, and those that a study adds.
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "options/option_parser.hpp"
 #include "runners/shared/options.hpp"
 
 namespace tauto::runner {
@@ -22,14 +22,17 @@ class command_line {
     /// `purpose` is what the program does, as a sentence without its end; `pieces` what a chunk consists of.
     command_line(const std::string& purpose, const std::string& pieces, std::string_view executable,
                  const description& runtime, options& chosen);
-    ~command_line();
 
     /// The help shows the value as the default; a bool is a flag. For std::optional: no default. Defined for
     /// the types that a request has.
     template <class Value>
-    void add(const char* name, Value& value, const std::string& help);
+    void add(const char* name, Value& value, const std::string& help) {
+        parser_.add(name, value, help);
+    }
     /// It must be given.
-    void add_required(const char* name, std::optional<std::string>& value, const std::string& help);
+    void add_required(const char* name, std::optional<std::string>& value, const std::string& help) {
+        parser_.add_required(name, value, help);
+    }
 
     /// False on --describe: then nothing else is set, and nothing is to be checked. On --help it prints the
     /// help and exits the process with 0. Throws input_error.
@@ -47,8 +50,7 @@ class command_line {
 
     const description& runtime_;
     options& chosen_;
-    struct parser;
-    std::unique_ptr<parser> parser_;
+    option_parser parser_;
     std::optional<std::string> cpus_;
     std::optional<int> threads_;
     std::optional<double> duration_;
