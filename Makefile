@@ -92,7 +92,7 @@ test: ## Every test
 no-stage: # where ONLY or SKIP leave none
 	@:
 build-default build-tsan build-asan:
-	@sh tools/stage.sh $@ 20m sh tools/cmake.sh $(@:build-%=%)
+	@sh tools/stage.sh $@ 20m sh tools/cmake.sh $(@:build-%=%) -DTAUTO_FEWER_TESTS=ON
 test-style:
 	$(stage) 3m $(pytest) tests/checks/test_style.py
 test-cpp:
@@ -117,7 +117,7 @@ test-browser:
 test-repeat: ## What touches time or processes, often
 	@sh tools/packages.sh build $(peer_marks) test program
 	@sh tools/venv.sh test
-	@sh tools/cmake.sh default
+	@sh tools/cmake.sh default -DTAUTO_FEWER_TESTS=OFF
 	ctest --preset default --label-regex timed --repeat until-fail:$(TIMES)
 	$(built_runners) build/venv/bin/python -m pytest -q -p no:cacheprovider -m timed --times $(TIMES) tests/python
 
@@ -164,7 +164,7 @@ honesty: ## Identical programs, and how often they are called different (TUNE= S
 
 build: ## Library, executables, C++ tests
 	@sh tools/packages.sh build $(peer_marks) test
-	@sh tools/cmake.sh default
+	@sh tools/cmake.sh default -DTAUTO_FEWER_TESTS=OFF
 
 table: ## Help, completion and manual pages, after a change of the commands
 	@sh tools/venv.sh test
