@@ -163,7 +163,7 @@ def _no_counters_reason(cells: Sequence[CellRuns]) -> str | None:
 
 # -- the load of each CPU over time, from longer runs of a few configurations after all rounds --
 
-_SAMPLED_SECONDS = 1.2
+_SAMPLED_SECONDS = 0.8
 _TIME_LIMIT_SECONDS = 60.0
 
 
