@@ -284,6 +284,30 @@ TEST_CASE("find_if ends early: members search at the front together" *
     }
 }
 
+TEST_CASE("find_if asks once of each element before the found one, and at most once of others" *
+          doctest::description("algorithms.md, promise 10")) {
+    const std::vector<int> values(600'000);  // members take several blocks at a time from 262,144 on
+    std::vector<std::atomic<unsigned char>> calls(values.size());
+    for (const int members : {1, 2, 5}) {
+        team some(shared_by(members));
+        for (const schedule& chosen : fewer_schedules) {
+            for (const std::size_t match : {usize(6), usize(262'143), usize(290'003), usize(599'999)}) {
+                for (auto& one : calls) one.store(0, std::memory_order_relaxed);
+                const auto asked = [&](const int& one) {
+                    const auto place = usize(&one - values.data());
+                    calls[place].fetch_add(1, std::memory_order_relaxed);
+                    return place == match;
+                };
+                const auto found = parallel_find_if(some, values, asked, {.schedule = chosen});
+                CHECK(found - values.begin() == static_cast<index>(match));
+                const auto once = [](const auto& one) { return one.load() == 1; };
+                CHECK(std::all_of(calls.begin(), calls.begin() + (found - values.begin()) + 1, once));
+                CHECK(std::ranges::none_of(calls, [](const auto& one) { return one.load() > 1; }));
+            }
+        }
+    }
+}
+
 TEST_CASE("find_if: the exception that a serial search would meet, and no other" *
           doctest::description("algorithms.md, promise 10")) {
     for (const int members : fewer_team_sizes) {
