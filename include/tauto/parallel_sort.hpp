@@ -32,10 +32,35 @@ template <class T>
     return any;
 }
 
+// Whether there is nothing to sort. What is not in order mostly shows it in its first few elements.
+template <class In, class Compare>
+[[nodiscard]] bool is_in_order(team& members, In in, index n, Compare& before,
+                               const algorithm_options& options) {
+    using T = std::iter_value_t<In>;
+    using order = std::remove_cv_t<Compare>;
+    const auto descends = [&, in](index i) -> bool {
+        if constexpr (std::is_floating_point_v<T> && is_plain_order<order, T>) {
+            // True of NaN too, whose place comparisons do not know.
+            return is_descending<order, T> ? !(element(in, i) >= element(in, i + 1))
+                                           : !(element(in, i) <= element(in, i + 1));
+        } else {
+            return before(element(in, i + 1), element(in, i));
+        }
+    };
+    constexpr index front = 32;
+    if (n > front) {
+        const as_member inside(members);
+        if (search({0, front}, descends) < front) return false;
+    }
+    return find_first(members, n - 1, descends, options) == n - 1;
+}
+
 template <class In, class Compare>
 void sort(team& members, In in, index n, Compare& before, bool stable, const algorithm_options& options) {
     using T = std::iter_value_t<In>;
     using order = std::remove_cv_t<Compare>;
+    // A single run looks at itself.
+    if (run_plan::of(n).runs > 1 && is_in_order(members, in, n, before, options)) return;
     if constexpr (std::is_pointer_v<In> && has_radix_key<T> && is_plain_order<order, T>) {
         bool by_digits = n > least_radix_sort;
         if constexpr (std::is_floating_point_v<T>) by_digits = by_digits || has_nan(in, n);

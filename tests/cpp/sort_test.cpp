@@ -156,6 +156,42 @@ TEST_CASE("what is nearly sorted, whichever elements are out of place" *
     }
 }
 
+TEST_CASE("what is in order is looked at once, and what only begins so is sorted" *
+          doctest::description("algorithms.md, promise 12")) {
+    for (const int members : fewer_team_sizes) {
+        team some(shared_by(members));
+        for (const std::size_t n : {std::size_t{600}, std::size_t{5000}, std::size_t{70'000}}) {
+            std::vector<labelled> values = labels(n, 1, 1);
+            for (const bool equal : {true, false}) {
+                std::atomic<std::size_t> compared{0};
+                const auto counted = [&](const labelled& a, const labelled& b) {
+                    ++compared;
+                    return equal ? by_key(a, b) : a.place < b.place;
+                };
+                parallel_sort(some, values, counted);
+                CHECK(compared < n + 50);  // the first few twice
+                CHECK(std::ranges::is_sorted(values, {}, &labelled::place));
+            }
+            const double nan = std::numeric_limits<double>::quiet_NaN();
+            for (const std::size_t place : {std::size_t{0}, std::size_t{40}, n / 2, n - 1}) {
+                for (const double one : {0.5, 2.0, nan, -nan}) {
+                    std::vector<double> up(n, 1.0), down(n, 1.0);
+                    up[place] = down[place] = one;
+                    parallel_sort(some, up);
+                    parallel_sort(some, down, std::greater<>{});
+                    const bool last = one == 2.0 || (std::isnan(one) && !std::signbit(one));
+                    for (const std::vector<double>* const sorted : {&up, &down}) {
+                        const bool at_end = last == (sorted == &up);
+                        const double there = at_end ? sorted->back() : sorted->front();
+                        CHECK(std::bit_cast<std::uint64_t>(there) == std::bit_cast<std::uint64_t>(one));
+                        CHECK(std::ranges::count(*sorted, 1.0) == static_cast<index>(n) - 1);
+                    }
+                }
+            }
+        }
+    }
+}
+
 TEST_CASE("the memory of a large buffer serves the next one, and two at once are apart") {
     using buffer = detail::raw_buffer<double>;
     constexpr index n = 1 << 19;
