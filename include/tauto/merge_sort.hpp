@@ -99,8 +99,13 @@ void merge_moves(const In& in, const merge_piece& piece, const Out& out, index t
             while (right < piece.right.end) move(right);
         }
     } const at_end{move_from, left, right, piece};
-    while (left < piece.left.end && right < piece.right.end)
-        move_from(before(element(in, right), element(in, left)) ? right : left);
+    while (left < piece.left.end && right < piece.right.end) {
+        const index from_right = without_branch(before(element(in, right), element(in, left)));
+        const index from = left + ((right - left) & -from_right);
+        right += from_right;
+        left += 1 - from_right;
+        relocate(element(in, from), std::addressof(element(out, to++)));
+    }
 }
 
 template <class In, class Compare>
