@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy
@@ -17,6 +18,9 @@ _Memory = ctypes.c_char * 0
 _memory_of = _Memory.from_buffer
 _address_of = ctypes.addressof
 _ndarray = numpy.ndarray
+
+# A length or a place as an argument: most calls have those of an earlier one. Nobody writes to them.
+count = lru_cache(maxsize=256, typed=True)(ctypes.c_int64)
 
 Calls = Mapping[Any, Any]  # what is called, by the type of the elements
 
@@ -63,7 +67,7 @@ def readable(name: str, values: Any) -> Any:
     except (TypeError, BufferError) as error:
         if not values.flags.c_contiguous:
             raise _with_gaps(name) from error
-        return values.ctypes.data  # read-only
+        return _Memory.from_address(values.ctypes.data)  # read-only
 
 
 def _with_gaps(name: str) -> ValueError:
@@ -77,14 +81,14 @@ def result_like(name: str, values: Any, out: Any) -> Any:
     """The array for the results: `out`, or a new one."""
     if out is None:
         return numpy.empty_like(values)
-    if not isinstance(out, _ndarray) or out.dtype != values.dtype or (out.ndim, out.size) != (1, values.size):
+    same = isinstance(out, _ndarray) and out.shape == values.shape
+    if not same or (out.dtype is not values.dtype and out.dtype != values.dtype):
         raise TypeError(f"the `out` of {name} must be an array of {values.dtype} with {values.size} elements")
     return out
 
 
 def check_apart(name: str, values: Any, memory: Any, to: Any) -> None:
     """ValueError where results share some of the values' memory; they may share all of it."""
-    first = memory if isinstance(memory, int) else _address_of(memory)
-    second = _address_of(to)
+    first, second = _address_of(memory), _address_of(to)
     if first != second and abs(first - second) < values.nbytes:
         raise ValueError(f"the `out` of {name} must be the array itself, or share no memory with it")

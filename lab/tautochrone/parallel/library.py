@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_void_p
 from functools import cache
 from typing import NoReturn
 
@@ -47,40 +47,17 @@ class Options(ctypes.Structure):
     )
 
 
-# Arrays are addresses: what they hold was looked at before the call. The last argument is the options.
-_ARRAY = (c_void_p, c_void_p, c_int64)
-_CALLS: dict[str, tuple[type, ...]] = {
-    "team_create": (POINTER(TeamOptions), POINTER(c_void_p)),
-    "team_cpu": (c_void_p, c_int),
-    "parallel_for": (c_void_p, c_int64, c_int64, c_void_p, c_void_p, c_void_p),
-    "reduce_double": (c_void_p, c_int64, c_int64, c_double, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p),
-    "sum_double": (*_ARRAY, c_void_p, c_void_p),
-    "sum_int64": (*_ARRAY, c_void_p, c_void_p),
-    "exact_sum": (*_ARRAY, c_void_p, c_void_p),
-    "inclusive_scan_double": (*_ARRAY, c_void_p, c_void_p),
-    "inclusive_scan_int64": (*_ARRAY, c_void_p, c_void_p),
-    "exclusive_scan_double": (*_ARRAY, c_double, c_void_p, c_void_p),
-    "exclusive_scan_int64": (*_ARRAY, c_int64, c_void_p, c_void_p),
-    "sort_double": (*_ARRAY, c_void_p),
-    "sort_int64": (*_ARRAY, c_void_p),
-    "sort_uint64": (*_ARRAY, c_void_p),
-    "min_double": (*_ARRAY, c_void_p, c_void_p),
-    "max_double": (*_ARRAY, c_void_p, c_void_p),
-    "histogram_double": (*_ARRAY, c_double, c_double, c_int64, c_void_p, c_void_p),
-    "histogram_int64": (*_ARRAY, c_int64, c_void_p, c_void_p),
-}
-
-
 @cache
 def library() -> ctypes.CDLL:
-    """The library: where the executables are, else the system's. TautoError where there is none that fits."""
+    """The library: where the executables are, else the system's. TautoError where there is none that fits.
+
+    Arguments are objects of ctypes, of the types in ``tauto.h``; an int of Python would become a C int. With
+    `argtypes` ctypes would convert each of them once more, half a microsecond a call.
+    """
     loaded = _load()
     loaded.tauto_message.restype = c_char_p
     loaded.tauto_team_destroy.argtypes = (c_void_p,)
     loaded.tauto_team_destroy.restype = None
-    loaded.tauto_team_size.argtypes = (c_void_p,)
-    for name, arguments in _CALLS.items():
-        getattr(loaded, f"tauto_{name}").argtypes = arguments
     if loaded.tauto_version() < VERSION:
         raise TautoError(f"{loaded._name} is older than this package", "Remove it, or install both anew")
     return loaded

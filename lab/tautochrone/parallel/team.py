@@ -6,7 +6,7 @@ import ctypes
 import operator
 import weakref
 from collections.abc import Sequence
-from ctypes import byref, c_double, c_int64, sizeof
+from ctypes import byref, c_double, c_int64, c_void_p, sizeof
 from typing import Any, Self
 
 import numpy
@@ -18,6 +18,7 @@ from tautochrone.parallel.arrays import (
     Calls,
     call_for,
     check_apart,
+    count,
     readable,
     result_like,
     writable,
@@ -25,6 +26,8 @@ from tautochrone.parallel.arrays import (
 from tautochrone.parallel.library import Options, TeamOptions, fail, library
 
 _COMPILED = ctypes.CFUNCTYPE(None).__mro__[1]  # what all functions of ctypes are
+_index = operator.index
+_Double, _Int64 = c_double * 1, c_int64 * 1  # where a single result goes
 WAITS = ("default", "active", "balanced", "passive")
 SCHEDULES = ("adaptive", "static", "static_chunk", "dynamic", "guided", "weighted")
 
@@ -37,17 +40,19 @@ def _number(words: Sequence[str], word: str, what: str) -> int:
 
 def _address(function: Any) -> Any:
     """A compiled function as an argument: an address, a function of ctypes, or numba's, which has one."""
-    if isinstance(function, (int, _COMPILED)):
+    if isinstance(function, _COMPILED):
         return function
-    address = getattr(function, "address", None)
+    address = function if isinstance(function, int) else getattr(function, "address", None)
     if address is None:
         kind = type(function).__name__
         raise TypeError(f"a callback is an address, a function of ctypes or numba's @cfunc, not {kind}")
-    return address
+    return c_void_p(address)
 
 
 def _context(context: Any) -> Any:
-    return readable("a context", context) if isinstance(context, numpy.ndarray) else context
+    if isinstance(context, numpy.ndarray):
+        return readable("a context", context)
+    return c_void_p.from_param(context)
 
 
 class Team:
@@ -77,11 +82,11 @@ class Team:
             pin=pin,
             stack_bytes=stack_bytes,
         )
-        team = ctypes.c_void_p()
+        team = c_void_p()
         status = self._library.tauto_team_create(byref(options), byref(team))
         if status:
             fail(status)
-        self._team: ctypes.c_void_p | None = team
+        self._team: c_void_p | None = team
         self._end = weakref.finalize(self, self._library.tauto_team_destroy, team.value)
         calls = self._library
         self._sorts: Calls = {
@@ -90,8 +95,8 @@ class Team:
             UINT64: calls.tauto_sort_uint64,
         }
         self._sums: Calls = {
-            FLOAT64: (calls.tauto_sum_double, c_double),
-            INT64: (calls.tauto_sum_int64, c_int64),
+            FLOAT64: (calls.tauto_sum_double, _Double),
+            INT64: (calls.tauto_sum_int64, _Int64),
         }
         self._inclusive_scans: Calls = {
             FLOAT64: calls.tauto_inclusive_scan_double,
@@ -129,7 +134,7 @@ class Team:
     def sort(self, values: Any) -> None:
         """Sort in place, ascending; NaN comes last, and first where its sign bit is set."""
         call = call_for("sort", values, self._sorts)
-        status = call(self._team, writable("sort", values), values.size, None)
+        status = call(self._team, writable("sort", values), count(values.size), None)
         if status:
             fail(status)
 
@@ -137,19 +142,19 @@ class Team:
         """The sum, with the same bits for every team and run; of integers modulo 2 ** 64."""
         call, kind = call_for("sum", values, self._sums)
         result = kind()
-        status = call(self._team, readable("sum", values), values.size, byref(result), None)
+        status = call(self._team, readable("sum", values), count(values.size), result, None)
         if status:
             fail(status)
-        return result.value
+        return result[0]
 
     def exact_sum(self, values: Any) -> float:
         """The sum, rounded once: the same bits for every order of the values too."""
         call = call_for("exact_sum", values, self._exact_sums)
-        result = c_double()
-        status = call(self._team, readable("exact_sum", values), values.size, byref(result), None)
+        result = _Double()
+        status = call(self._team, readable("exact_sum", values), count(values.size), result, None)
         if status:
             fail(status)
-        return result.value
+        return result[0]
 
     def inclusive_scan(self, values: Any, out: Any = None) -> Any:
         """The sums up to each value, in a new array or in `out`, which may be `values`."""
@@ -158,7 +163,7 @@ class Team:
         place, to = readable("inclusive_scan", values), writable("inclusive_scan", results)
         if out is not None:
             check_apart("inclusive_scan", values, place, to)
-        status = call(self._team, place, values.size, to, None)
+        status = call(self._team, place, count(values.size), to, None)
         if status:
             fail(status)
         return results
@@ -170,8 +175,8 @@ class Team:
         place, to = readable("exclusive_scan", values), writable("exclusive_scan", results)
         if out is not None:
             check_apart("exclusive_scan", values, place, to)
-        init = operator.index(init) if values.dtype == INT64 else float(init)  # type: ignore[arg-type]
-        status = call(self._team, place, values.size, init, to, None)
+        start = c_int64(_index(init)) if values.dtype == INT64 else c_double(init)  # type: ignore[arg-type]
+        status = call(self._team, place, count(values.size), start, to, None)
         if status:
             fail(status)
         return results
@@ -188,11 +193,11 @@ class Team:
         call = call_for(name, values, calls)
         if values.size == 0:
             raise ValueError(f"{name} of an array without elements; it has no place")
-        place = c_int64()
-        status = call(self._team, readable(name, values), values.size, byref(place), None)
+        place = _Int64()
+        status = call(self._team, readable(name, values), count(values.size), place, None)
         if status:
             fail(status)
-        return place.value
+        return place[0]
 
     def histogram(self, values: Any, bins: int, low: float | None = None, high: float | None = None) -> Any:
         """The number of values in each bin, as int64.
@@ -201,17 +206,18 @@ class Team:
         often each of 0 to `bins` - 1 is there; another one is a ValueError.
         """
         call = call_for("histogram", values, self._histograms)
-        bins = operator.index(bins)
+        bins = _index(bins)
         counts = numpy.zeros(max(bins, 0), dtype=numpy.int64)
         place, to = readable("histogram", values), writable("histogram", counts)
         if values.dtype == INT64:
             if low is not None or high is not None:
                 raise TypeError("histogram of integers has the bins 0 to bins - 1; leave out low and high")
-            status = call(self._team, place, values.size, bins, to, None)
+            status = call(self._team, place, count(values.size), count(bins), to, None)
         elif low is None or high is None:
             raise TypeError("histogram of doubles needs low and high, the edges of its first and last bin")
         else:
-            status = call(self._team, place, values.size, float(low), float(high), bins, to, None)
+            edges = (c_double(low), c_double(high))
+            status = call(self._team, place, count(values.size), *edges, count(bins), to, None)
         if status:
             fail(status)
         return counts
@@ -237,12 +243,8 @@ class Team:
             number = _number(SCHEDULES, schedule, "schedule")
             options = byref(Options(bytes=sizeof(Options), schedule=number, chunk=chunk))
         call = self._library.tauto_parallel_for
-        function, memory = _address(body), _context(context)
-        try:
-            status = call(self._team, first, last, function, memory, options)
-        except ctypes.ArgumentError:  # for NumPy's integers
-            ends = (operator.index(first), operator.index(last))
-            status = call(self._team, *ends, function, memory, options)
+        ends = (count(_index(first)), count(_index(last)))
+        status = call(self._team, *ends, _address(body), _context(context), options)
         if status:
             fail(status)
 
@@ -262,12 +264,12 @@ class Team:
         ``double combine(void* context, double left, double right)`` that of two neighbours; without it they
         are added. Both are compiled, as the body of :meth:`parallel_for`.
         """
-        result = c_double()
+        result = _Double()
         call = self._library.tauto_reduce_double
-        ends = (operator.index(first), operator.index(last))
+        ends = (count(_index(first)), count(_index(last)))
         functions = (_address(map), None if combine is None else _address(combine))
-        to = byref(result)
-        status = call(self._team, *ends, float(identity), *functions, _context(context), to, None)
+        start = c_double(identity)
+        status = call(self._team, *ends, start, *functions, _context(context), result, None)
         if status:
             fail(status)
-        return result.value
+        return result[0]
