@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <iterator>
@@ -85,9 +87,12 @@ void search_block(range r, Chosen& chosen, first_place& first) {
 // The first i with chosen(i), else n.
 template <class Chosen>
 index find_first(team& members, index n, Chosen& chosen, const algorithm_options& options) {
-    const index block = block_of(2 * n, 16, 4096);
+    // Blocks of 16 to 4096 elements, a power of two: at least 32 of them from 512 elements on.
+    const int bits = std::clamp(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n) / 64)), 4, 12);
+    const index block = index{1} << bits;
+    const index blocks = (n + block - 1) >> bits;
     site& where = site_of<Chosen>;
-    if (runs_inline(members, where, (n + block - 1) / block, options)) {
+    if (runs_inline(members, where, blocks, options)) {
         const as_member inside(members);
         return search({0, n}, chosen);
     }
@@ -109,7 +114,7 @@ index find_first(team& members, index n, Chosen& chosen, const algorithm_options
             }
         }
     };
-    loop_to_end(members, (n + block - 1) / block, body, loop_options_of(options, &where));
+    loop_to_end(members, blocks, body, loop_options_of(options, &where));
     return first.result();
 }
 
