@@ -1,5 +1,7 @@
 """What a call costs from C, Fortran and Python over the same call in C++: ``python benchmarks/bridges.py``.
 
+The language "ctypes" is Python with every argument made before: what is left is ctypes.
+
 All run in this process, in turns whose order is drawn by lot. A figure is the median over the turns of the
 difference to the C++ call of the same turn, with its 95 % interval. The works are so short that no member but
 the caller takes part. The rows go to a file; the same command adds to it.
@@ -24,6 +26,7 @@ import numpy
 
 from tautochrone import parallel
 from tautochrone.machine import runners
+from tautochrone.parallel import shared
 from tautochrone.parallel.library import library
 from tautochrone.results.journal import Journal
 from tautochrone.verdicts import median_interval
@@ -31,8 +34,8 @@ from tautochrone.verdicts import median_interval
 SCHEMA = "tautochrone.bridges/1"
 ROOT = Path(__file__).resolve().parents[1]
 WORKS = ("for", "sum", "scan", "sort")
-LANGUAGES = ("cpp", "c", "fortran", "python")
-TARGETS = {"c": 50, "fortran": 50, "python": 2000}  # nanoseconds over the call in C++
+LANGUAGES = ("cpp", "c", "fortran", "ctypes", "python")
+TARGETS = {"c": 50, "fortran": 50, "ctypes": 2000, "python": 2000}  # nanoseconds over the call in C++
 COUNT = 64
 Timed = Callable[[int], float]  # nanoseconds of each of so many calls
 
@@ -70,8 +73,26 @@ def in_python(work: str, module: ctypes.CDLL) -> Timed:
         "scan": lambda: team.inclusive_scan(values, results),
         "sort": lambda: team.sort(values),
     }
-    call = calls[work]
+    return timed_in_python(calls[work])
 
+
+def in_ctypes(work: str, module: ctypes.CDLL) -> Timed:
+    team = shared.team()  # which lives on
+    values, results = (ctypes.c_double * COUNT)(), (ctypes.c_double * COUNT)()
+    count = ctypes.c_int64(COUNT)
+    calls = library()
+    prepared: dict[str, Callable[[], Any]] = {
+        "for": partial(
+            calls.tauto_parallel_for, team._team, ctypes.c_int64(0), count, module.add_one, values, None
+        ),
+        "sum": partial(calls.tauto_sum_double, team._team, values, count, results, None),
+        "scan": partial(calls.tauto_inclusive_scan_double, team._team, values, count, results, None),
+        "sort": partial(calls.tauto_sort_double, team._team, values, count, None),
+    }
+    return timed_in_python(prepared[work])
+
+
+def timed_in_python(call: Callable[[], Any]) -> Timed:
     def timed(times: int) -> float:
         begun = time.perf_counter_ns()
         for _ in range(times):
@@ -110,6 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for work in asked.works.split(","):
             timed = {one: in_cpp(module, f"{one}_{work}") for one in ("cpp", "c")}
             timed["python"] = in_python(work, module)
+            timed["ctypes"] = in_ctypes(work, module)
             if fortran is not None:
                 timed["fortran"] = partial(fortran.fortran_nanoseconds, WORKS.index(work) + 1)
             for one in timed.values():  # the loops are learned
