@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <barrier>
+#include <cmath>
 #include <map>
 #include <span>
 
@@ -22,9 +23,14 @@ constexpr std::size_t rows_a_call = 64;
 // the other member sleeps.
 constexpr std::int64_t least_bytes_a_pass = 64 * mebibyte;
 constexpr double wake_seconds = 0.15;
-// While half of the last-level cache is read once: as long as a slow core, or other work in between, would
-// take.
+// While a set that the last-level cache holds is read once: as long as a slow core, or other work in between,
+// would take.
 constexpr double pauses[] = {0.5e-3, 1e-3, 2e-3, 4e-3};
+// Points between the given ones, of each curve, and what is too near to look between: in rate and in size.
+constexpr int places_between = 3;
+constexpr double alike_rates = 1.15;
+constexpr double alike_sizes = 1.06;
+constexpr double still_held = 0.9;
 
 // Multiplies all rows, `rows_at_once` a call, as the loop study's body does.
 void multiply(std::span<const float> rows, const aligned_floats& x, aligned_floats& y,
@@ -152,17 +158,87 @@ std::vector<std::int64_t> read_sets(std::int64_t l2, std::int64_t last_level, in
     return sets;
 }
 
+std::optional<std::int64_t> steepest_place(std::vector<std::pair<std::int64_t, double>> curve,
+                                           std::int64_t least) {
+    std::ranges::sort(curve);
+    std::optional<std::int64_t> place;
+    double most = 0;
+    for (std::size_t i = 1; i < curve.size(); ++i) {
+        const auto [small, fast] = curve[i - 1];
+        const auto [large, slow] = curve[i];
+        const double sizes = static_cast<double>(large) / static_cast<double>(small);
+        const std::int64_t middle = (small + large) / 2 / row_bytes * row_bytes;
+        if (small < least || fast < alike_rates * slow || sizes < alike_sizes || middle == small) continue;
+        const double error = std::log(fast / slow) * std::log(sizes);
+        if (error <= most) continue;
+        most = error;
+        place = middle;
+    }
+    return place;
+}
+
+std::optional<std::int64_t> largest_held(std::vector<std::pair<std::int64_t, double>> curve,
+                                         std::int64_t least) {
+    std::ranges::sort(curve);
+    std::optional<std::int64_t> held;
+    double near = 0;
+    for (const auto& [set, rate] : curve) {
+        if (set < least) continue;
+        if (near == 0) near = rate;
+        if (rate < still_held * near) break;
+        held = set;
+    }
+    return held;
+}
+
+namespace {
+
+// Reads point after point. All members' parts of the memory are touched.
+class reader {
+  public:
+    reader(const untouched_memory& memory, const std::function<void(std::int64_t)>& step, double seconds)
+        : memory_(memory), step_(step), seconds_(seconds) {}
+
+    double read(const std::string& kind, const std::vector<int>& cpus, std::int64_t set, std::size_t rows,
+                double pause = 0) {
+        const auto members = static_cast<int>(cpus.size());
+        if (cpus.size() > awake_) wake(cpus);
+        awake_ = cpus.size();
+        step_(set * members);
+        const double rate = pause > 0 ? read_rate_with_pauses(cpus.front(), memory_, set, pause, seconds_)
+                                      : read_rate(cpus, memory_, set, rows, seconds_);
+        points.push_back({kind, members, static_cast<int>(rows), set * members, pause, rate});
+        return rate;
+    }
+
+    // All sets, and places between them.
+    std::vector<std::pair<std::int64_t, double>> curve(const std::string& kind, const std::vector<int>& cpus,
+                                                       const std::vector<std::int64_t>& sets,
+                                                       std::int64_t least) {
+        std::vector<std::pair<std::int64_t, double>> found;
+        const auto look = [&](std::int64_t set) {
+            found.emplace_back(set, read(kind, cpus, set, rows_a_call));
+        };
+        for (const std::int64_t set : sets) look(set);
+        for (int i = 0; i < places_between; ++i)
+            if (const auto place = steepest_place(found, least)) look(*place);
+        return found;
+    }
+
+    std::vector<read_point> points;
+
+  private:
+    const untouched_memory& memory_;
+    const std::function<void(std::int64_t)>& step_;
+    double seconds_;  // a point
+    std::size_t awake_ = 1;
+};
+
+}  // namespace
+
 std::vector<read_point> measure_reads(const machine_record& machine, const std::vector<int>& cores,
                                       const effort& effort, std::int64_t bytes,
                                       const std::function<void(std::int64_t set)>& step) {
-    struct wish {
-        std::string kind;
-        std::vector<int> cpus;
-        std::int64_t set;
-        std::size_t rows;
-        double pause = 0;
-    };
-    std::vector<wish> wishes;
     const std::int64_t last_level = last_level_bytes(machine);
     const auto l2_of = [&](int cpu) { return machine.find_cpu(cpu)->l2_bytes.value_or(512 * 1024); };
     std::map<std::string, int> first_of;
@@ -171,46 +247,27 @@ std::vector<read_point> measure_reads(const machine_record& machine, const std::
         first_of.emplace(machine.find_cpu(cpu)->kind, cpu);
         smallest_l2 = std::min<std::int64_t>(smallest_l2, l2_of(cpu));
     }
+    const auto together = read_sets(smallest_l2, last_level, static_cast<int>(cores.size()), bytes);
+    const std::size_t about = (first_of.size() + 1) * (together.size() + places_between + 3);
+    const untouched_memory memory(bytes);
+    touch(cores, memory);
+    reader reads(memory, step, effort.read_seconds / static_cast<double>(about));
     for (const auto& [kind, cpu] : first_of) {
         const std::int64_t l2 = l2_of(cpu);
         const std::vector<std::int64_t> sets = read_sets(l2, last_level, 1, bytes);
         // One row in each call, as in a loop without chunks, from each level.
-        wishes.push_back({kind, {cpu}, sets.front(), 1});
+        reads.read(kind, {cpu}, sets.front(), 1);
         if (std::ranges::find(sets, plateau(l2)) != sets.end() && plateau(l2) < sets.back()) {
-            wishes.push_back({kind, {cpu}, plateau(l2), 1});
-            wishes.push_back({kind, {cpu}, sets.back(), 1});
+            reads.read(kind, {cpu}, plateau(l2), 1);
+            reads.read(kind, {cpu}, sets.back(), 1);
         }
-        for (const std::int64_t set : sets) {
-            wishes.push_back({kind, {cpu}, set, rows_a_call});
-        }
+        const auto curve = reads.curve(kind, {cpu}, sets, plateau(l2));
+        const auto held = largest_held(curve, plateau(l2));
+        if (cpu != cores.front() || !held || *held <= plateau(l2) || *held == sets.back()) continue;
+        for (const double pause : pauses) reads.read(kind, {cpu}, *held, rows_a_call, pause);
     }
-    const int first = cores.front();
-    for (const cache_record& cache : machine.caches) {
-        const bool is_own = std::ranges::find(cache.cpus, first) != cache.cpus.end();
-        const std::int64_t half = std::min(cache.size_bytes / 2, bytes) / row_bytes * row_bytes;
-        if (cache.level < 3 || !is_own || half <= 2 * l2_of(first)) continue;
-        for (const double pause : pauses)
-            wishes.push_back({machine.find_cpu(first)->kind, {first}, half, rows_a_call, pause});
-        break;
-    }
-    for (const std::int64_t set : read_sets(smallest_l2, last_level, static_cast<int>(cores.size()), bytes))
-        if (cores.size() > 1) wishes.push_back({"", cores, set, rows_a_call});
-    const untouched_memory memory(bytes);
-    touch(cores, memory);
-    std::vector<read_point> points;
-    std::size_t awake = 1;
-    for (const wish& one : wishes) {
-        const auto members = static_cast<int>(one.cpus.size());
-        if (one.cpus.size() > awake) wake(one.cpus);
-        awake = one.cpus.size();
-        step(one.set * members);
-        const double seconds = effort.read_seconds / static_cast<double>(wishes.size());
-        const double rate = one.pause > 0
-                                ? read_rate_with_pauses(one.cpus.front(), memory, one.set, one.pause, seconds)
-                                : read_rate(one.cpus, memory, one.set, one.rows, seconds);
-        points.push_back({one.kind, members, static_cast<int>(one.rows), one.set * members, one.pause, rate});
-    }
-    return points;
+    if (cores.size() > 1) reads.curve("", cores, together, plateau(smallest_l2));
+    return std::move(reads.points);
 }
 
 }  // namespace tauto::probe

@@ -20,6 +20,7 @@
 #include "probe/latency.hpp"
 #include "probe/measured.hpp"
 #include "probe/noise.hpp"
+#include "probe/reading.hpp"
 #include "probe/speeds.hpp"
 #include "probe/threads.hpp"
 #include "sanitized.hpp"
@@ -112,6 +113,40 @@ TEST_SUITE("repeated timings") {
             return 1.0;
         };
         CHECK(median_rate(0.02, 1, step, [&] { return clock; }) == doctest::Approx(10000.0));
+    }
+}
+
+TEST_SUITE("places where reads become slow") {
+    constexpr std::int64_t row = 8192;
+
+    TEST_CASE("are looked for where a straight line would be farthest off") {
+        // Slow from 12 rows on, whatever size the cache is said to have.
+        const auto rate = [](std::int64_t set) { return set < 12 * row ? 50.0 : 10.0; };
+        std::vector<std::pair<std::int64_t, double>> curve;
+        for (const std::int64_t rows : {32, 2, 4, 8, 16}) curve.emplace_back(rows * row, rate(rows * row));
+        std::vector<std::int64_t> places;
+        while (const auto place = steepest_place(curve, 4 * row)) {
+            places.push_back(*place / row);
+            curve.emplace_back(*place, rate(*place));
+        }
+        CHECK(places == std::vector<std::int64_t>{12, 10, 11});
+    }
+
+    TEST_CASE("are neither below the least set nor between rates that are alike") {
+        const std::vector<std::pair<std::int64_t, double>> curve{
+            {8 * row, 100.0}, {32 * row, 50.0}, {128 * row, 45.0}, {512 * row, 20.0}};
+        CHECK(steepest_place(curve, 32 * row) == 320 * row);
+        CHECK(steepest_place(curve, 512 * row) == std::nullopt);
+        CHECK(steepest_place({{8 * row, 50.0}, {32 * row, 45.0}, {64 * row, 60.0}}, 8 * row) == std::nullopt);
+        CHECK(steepest_place({}, 0) == std::nullopt);
+    }
+
+    TEST_CASE("end what a cache still holds") {
+        const std::vector<std::pair<std::int64_t, double>> curve{
+            {32 * row, 20.0}, {2 * row, 90.0}, {4 * row, 50.0}, {8 * row, 52.0}, {16 * row, 46.0}};
+        CHECK(largest_held(curve, 4 * row) == 16 * row);
+        CHECK(largest_held(curve, 2 * row) == 2 * row);
+        CHECK(largest_held(curve, 64 * row) == std::nullopt);
     }
 }
 
@@ -236,14 +271,7 @@ TEST_SUITE("probes") {
             CHECK(point.members == 1);
             CHECK(point.bytes <= brief.most_array_bytes);
         }
-        // None where no last level is much larger than the L2 cache.
-        const int first = select_cpus(machine, "cores").front();
-        const std::int64_t l2 = machine.find_cpu(first)->l2_bytes.value_or(512 * 1024);
-        const bool is_worth_it = std::ranges::any_of(machine.caches, [&](const cache_record& cache) {
-            return cache.level >= 3 && std::ranges::find(cache.cpus, first) != cache.cpus.end() &&
-                   std::min(cache.size_bytes / 2, measured.triad_array_bytes) > 2 * l2;
-        });
-        CHECK(paused == (is_worth_it ? 4 : 0));
+        CHECK((paused == 4 || paused == 0));  // none where no read showed a last level behind the L2 cache
         CHECK(measured.latency_seconds.size() == measured.cpus.size());
         CHECK_FALSE(measured.latency_seconds[0][0].has_value());
         CHECK(std::is_sorted(steps.begin(), steps.end()));

@@ -150,7 +150,10 @@ _SINGLE_ROWS = (
 def _reads(measured: Measured, kind: str | None, who: str) -> list[Entry]:
     """The read points of a kind, or (None) of all cores together."""
     points = [point for point in measured.reads if point.kind == kind and point.bytes_per_second]
-    several = [point for point in points if point.rows_at_once > 1 and not point.pause_seconds]
+    several = sorted(
+        (point for point in points if point.rows_at_once > 1 and not point.pause_seconds),
+        key=lambda point: point.bytes,
+    )
     if not several:
         return []
     rates = [point.bytes_per_second or 0.0 for point in several]
@@ -168,7 +171,7 @@ def _reads(measured: Measured, kind: str | None, who: str) -> list[Entry]:
         pauses = [point.pause_seconds for point in paused]
         rates = [point.bytes_per_second or 0.0 for point in paused]
         entries += [
-            ("pause_set_bytes", paused[0].bytes, "half of the last-level cache"),
+            ("pause_set_bytes", paused[0].bytes, "a set that the last-level cache still holds"),
             ("pause_seconds", pauses, "total pause while such a set was read, a part after each call"),
             ("pause_read_bytes_per_second", rates, "measured: as above, without the pauses"),
         ]
