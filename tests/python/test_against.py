@@ -17,12 +17,17 @@ from tautochrone.results.journal import Journal
 from tautochrone.results.row import STORE_SCHEMA, as_record
 from tautochrone.simulator import engine, machines
 from tautochrone.simulator.caches import (
+    Again,
     Core,
-    Level,
     Reads,
+    again_alone,
+    again_together,
+    again_with_pauses,
     foreign_rate,
+    interpolated,
     private_level,
     retained,
+    retention,
     share,
     shared_level,
 )
@@ -88,6 +93,8 @@ def test_a_disturbed_point_does_not_make_a_larger_set_faster() -> None:
     assert found.rates == (100, 80, 80)
     assert found.at(3) == 80
     assert found.at(0) == 100
+    # Of rates that only scatter the fastest counts as little as the others.
+    assert Reads.of([1, 2, 3, 4, 5], [50, 12, 10, 11, 15]).rates == (50, 12, 11, 11, 11)
 
 
 def test_levels_are_found_again_in_reads_that_were_made_of_them() -> None:
@@ -118,29 +125,51 @@ def test_what_fills_the_memory_bus_says_what_does_not_come_over_it() -> None:
     assert slow.at(LAST_LEVEL) == pytest.approx(1)
 
 
-def test_what_others_bring_follows_from_sets_that_are_read_slowly() -> None:
-    """The level keeps all of up to 64 MB and nothing of 128; 4 GB/s come in from elsewhere."""
-    foreign, near, far, size = 4e9, 25e9, 8e9, 32e6
-    sets = (16e6, 64e6, 128e6)
-    whole = Level(near, far, sets, (1.0, 1.0, 0.0), (near, near, far))
-    reads = Reads.of(sets, (near, near, far))
+FOREIGN = 40e9
+HELD = ((16e6, 1.0), (30e6, 0.6), (60e6, 0.2), (120e6, 0.0))
 
-    def rate(pause: float) -> float:
-        """Of a set that as much came in behind as behind a larger one that is read without a pause."""
-        alike = size
-        for _ in range(100):
-            alike = size + foreign * (pause + size / near - whole.seconds(alike))
-        held = whole.at(alike)
-        return 1 / (held / near + (1 - held) / far)
 
-    pauses = [(pause, rate(pause)) for pause in (5e-4, 15e-3, 20e-3)]
-    assert pauses[0][1] == pytest.approx(near)  # too short to lose anything
-    assert foreign_rate(whole, size, reads, far, pauses[1:]) == pytest.approx(foreign, rel=0.05)
-    assert foreign_rate(whole, size, reads, far, pauses[:1]) == 0
-    assert foreign_rate(whole, size, reads, far, []) == 0
-    # What comes in between two times counts as a larger set, and the shares stay what they are.
-    assert whole.among_others(foreign).set_bytes[1] == pytest.approx(64e6 * (1 + foreign / near))
-    assert whole.among_others(0).set_bytes == sets
+def read_again(sets: Iterable[float], members: int, near: float, far: float, pause: float = 0.0) -> Any:
+    """Rates of sets that all members read, where `FOREIGN` comes in too and `HELD` says what is left."""
+    found = []
+    for size in sets:
+        held = 1.0
+        for _ in range(400):
+            rate = members / (held / near + (1 - held) / far)
+            since = size + FOREIGN * (pause + size / rate)
+            places, shares = zip(*HELD, strict=True)
+            held += 0.1 * (interpolated(places, shares, since) - held)
+        found.append((size, rate))
+    return found
+
+
+def test_what_others_bring_follows_from_sets_that_take_different_times() -> None:
+    """One core has lost 12 MB before it is back at their beginning, and two at once have most of them."""
+    near, far = 50e9, 12e9
+    sets = [4e6, 8e6, 10e6, 12e6, 16e6, 20e6, 32e6, 128e6]
+    one = Reads.of(*zip(*read_again(sets, 1, near, far), strict=True))  # type: ignore[arg-type]
+    two = Reads.of(*zip(*read_again(sets, 2, near, far), strict=True))  # type: ignore[arg-type]
+    alone = again_alone(one, 5e5, near, far)
+    together = again_together(shared_level(two, 1e6, [Core(near, far, 2)]))
+    pauses = [(pause, read_again([8e6], 1, near, far, pause)[0][1]) for pause in (5e-4, 1e-3, 2e-3)]
+    paused = again_with_pauses(8e6, pauses, near, far)
+    for groups in ((alone, together), (alone, paused), (alone, together, paused)):
+        assert foreign_rate(groups) == pytest.approx(FOREIGN, rel=0.35)
+    assert foreign_rate([alone]) == 0  # nothing that took another time
+    curve = retention([*alone, *together, *paused], FOREIGN)
+    places, shares = zip(*curve, strict=True)
+    for since, held in HELD:
+        assert interpolated(places, shares, since) == pytest.approx(held, abs=0.1)
+    assert list(places) == sorted(places)
+    assert list(shares) == sorted(shares, reverse=True)
+
+
+def test_an_idle_host_brings_nothing() -> None:
+    """The time that a set takes makes no difference then."""
+    held = ((8e6, 1.0), (24e6, 0.5), (64e6, 0.1))
+    slow, fast = ([Again(size, size / rate, kept) for size, kept in held] for rate in (10e9, 40e9))
+    assert foreign_rate([slow, fast]) == 0
+    assert retention([*slow, *fast], 0.0) == [(size, kept) for size, kept in held]
 
 
 def test_paused_reads_and_single_rows_of_each_level_are_exported() -> None:
@@ -150,13 +179,14 @@ def test_paused_reads_and_single_rows_of_each_level_are_exported() -> None:
         one | {"bytes": L2 // 2, "bytes_per_second": 9e10},
         one | {"bytes": 8 * LAST_LEVEL, "bytes_per_second": 7e9},
         one | {"bytes": 4 * L2, "bytes_per_second": 2e10},
-        one | {"rows_at_once": 64, "bytes": LAST_LEVEL // 2, "pause_seconds": 1e-3, "bytes_per_second": 2e10},
     ]
+    paused = {"rows_at_once": 64, "bytes": LAST_LEVEL // 2, "bytes_per_second": 1.01 * FROM_MEMORY}
+    found["measured"]["reads"] += [one | paused | {"pause_seconds": pause} for pause in (1e-3, 4e-3)]
     machine = measured_machine(found)
     (kind,) = machine.written["kind"]
     assert kind["single_row_last_level_bytes_per_second"] == 2e10
     assert kind["single_row_memory_bytes_per_second"] == 7e9
-    assert (kind["pause_set_bytes"], kind["pause_seconds"]) == (LAST_LEVEL // 2, [1e-3])
+    assert (kind["pause_set_bytes"], kind["pause_seconds"]) == (LAST_LEVEL // 2, [1e-3, 4e-3])
     usual = measured_machine(record())
     assert kind["read_bytes_per_second"] == usual.written["kind"][0]["read_bytes_per_second"]
     assert machine.memory.foreign_bytes_per_second > 0
@@ -165,8 +195,8 @@ def test_paused_reads_and_single_rows_of_each_level_are_exported() -> None:
     # What a person says of the machine counts, an idle host too; half of what a probe writes says nothing.
     said = machines.change(machine, ["memory.foreign_bytes_per_second=0.0"])
     assert said.memory.foreign_bytes_per_second == 0
-    paused = ("pause_seconds", "pause_read_bytes_per_second")
-    half = {key: value for key, value in kind.items() if key not in paused}
+    pauses = ("pause_seconds", "pause_read_bytes_per_second")
+    half = {key: value for key, value in kind.items() if key not in pauses}
     assert machine_of({**machine.written, "kind": [half]}).memory.foreign_bytes_per_second == 0
 
 
@@ -211,8 +241,8 @@ def test_what_was_measured_several_times_counts_with_its_medians() -> None:
         measured = one["measured"]
         measured["reads"] = [point | {"bytes_per_second": factor * 1e9} for point in measured["reads"]]
         measured["latency_seconds"] = [[None, factor * 1e-7], [factor * 1e-7, None]]
-    other["measured"]["reads"] = [point | {"bytes": 7, "bytes_per_second": 1.0} for point in reads("core", 1)]
-    found = typical_record([once, twice, other, thrice])
+    other["measured"]["reads"] = [point | {"bytes_per_second": 1.0} for point in reads("core", 1)]
+    found = typical_record([once, twice, other, thrice])  # the third does not say what all read together
     assert {point["bytes_per_second"] for point in found["measured"]["reads"]} == {2e9}
     sizes, expected = ([point["bytes"] for point in one["measured"]["reads"]] for one in (found, once))
     assert sizes == expected
@@ -220,6 +250,32 @@ def test_what_was_measured_several_times_counts_with_its_medians() -> None:
     assert found["machine"] == once["machine"]
     assert typical_record([once]) == once
     measured_machine(found)  # a record like any other
+
+
+def test_records_that_looked_at_other_sets_are_taken_together() -> None:
+    """Each looks for the steep places by itself: between two sets it says what lies between."""
+    usual = {"kind": "core", "members": 1, "rows_at_once": 64}
+
+    def with_reads(points: Iterable[tuple[int, float, float]]) -> dict[str, Any]:
+        found = record()
+        found["measured"]["reads"] = [
+            usual | {"bytes": size, "pause_seconds": pause, "bytes_per_second": rate}
+            for size, pause, rate in points
+        ]
+        return found
+
+    first = with_reads([(100, 0.0, 60.0), (300, 0.0, 20.0), (200, 0.0, 50.0), (100, 1e-3, 30.0)])
+    second = with_reads([(100, 0.0, 64.0), (300, 0.0, 24.0), (100, 1e-3, 34.0)])
+    third = with_reads([(100, 0.0, 62.0), (300, 0.0, 10.0), (150, 0.0, 60.0), (150, 1e-3, 1.0)])
+    found = typical_record([first, second, third])["measured"]["reads"]
+    assert [(point["bytes"], point["pause_seconds"], point["bytes_per_second"]) for point in found] == [
+        (100, 0.0, 62.0),
+        (150, 0.0, 55.0),  # of 55, 54 and 60
+        (200, 0.0, 44.0),  # of 50, 44 and 43.3
+        (300, 0.0, 20.0),
+        (100, 1e-3, 32.0),  # the set that most of them read with pauses
+    ]
+    assert all(point["members"] == 1 for point in found)
 
 
 def prediction(

@@ -2,6 +2,10 @@
 
 A set that is read repeatedly comes partly from one level and partly from the next. If both rates are known,
 the time per byte gives the share h of the nearer level: t = h t_near + (1 - h) t_far.
+
+Between two reads of a byte the rest of the set comes into the last level, and what other guests of a shared
+host bring meanwhile. The share that is left depends on both together, so sets that take different times for
+their bytes (read by one core, by all, or with pauses) tell how much the others bring.
 """
 
 from __future__ import annotations
@@ -14,7 +18,10 @@ from dataclasses import dataclass
 
 _PLATEAU = 4  # times the L2 cache: none of the set is in it, all of it in the last-level cache
 _TURNS = 40
-_CLEARLY_LESS = 0.95
+_TELLS_NOTHING = 0.02  # of a set: reads scatter more
+_AS_NEAR = 1.1
+# What others may bring, in bytes a second: more would fill any last level within microseconds.
+_FOREIGN = (0.0, *(1e9 * 2 ** (step / 4) for step in range(33)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,27 +32,11 @@ class Level:
     far: float
     set_bytes: tuple[float, ...]
     shares: tuple[float, ...]
-    rates: tuple[float, ...] = ()  # of those sets, in bytes a second
+    rates: tuple[float, ...]  # of those sets, in bytes a second
 
     def at(self, size: float) -> float:
         """The share of a set that the level holds, interpolated linearly."""
-        return _interpolated(self.set_bytes, self.shares, size)
-
-    def size_of(self, held: float) -> float:
-        """The smallest set of which at most this share is held; else the largest measured set."""
-        for (low, first), (high, last) in itertools.pairwise(zip(self.set_bytes, self.shares, strict=True)):
-            if last <= held < first:
-                return low + (high - low) * (first - held) / (first - last)
-        return self.set_bytes[0] if held >= self.shares[0] else self.set_bytes[-1]
-
-    def seconds(self, size: float) -> float:
-        """How long a set takes to read, in seconds."""
-        return size / _interpolated(self.set_bytes, self.rates, size)
-
-    def among_others(self, foreign: float) -> Level:
-        """The level with other guests: between two reads they bring ``foreign`` bytes a second into it."""
-        sizes = tuple(size + foreign * self.seconds(size) for size in self.set_bytes)
-        return Level(self.near, self.far, sizes, self.shares, self.rates)
+        return interpolated(self.set_bytes, self.shares, size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +48,27 @@ class Reads:
 
     @classmethod
     def of(cls, set_bytes: Sequence[float], rates: Sequence[float]) -> Reads:
-        """The points, ascending. A disturbed (slower) point gets the rate of the next larger one."""
+        """The points, ascending. Where a larger set was read faster, both have the median of their rates.
+
+        Of two that is the faster one: what disturbs a read makes it slower.
+        """
         pairs = sorted(zip(set_bytes, rates, strict=True))
-        smooth: list[float] = []
-        fastest = 0.0
-        for _, rate in reversed(pairs):
-            fastest = max(fastest, rate)
-            smooth.append(fastest)
-        return cls(tuple(size for size, _ in pairs), tuple(reversed(smooth)))
+        blocks: list[list[float]] = []
+        for _, rate in pairs:
+            block = [rate]
+            while blocks and statistics.median_high(blocks[-1]) < statistics.median_high(block):
+                block = blocks.pop() + block
+            blocks.append(block)
+        smooth = (statistics.median_high(block) for block in blocks for _ in block)
+        return cls(tuple(size for size, _ in pairs), tuple(smooth))
 
     def at(self, size: float) -> float:
         """The rate for a set of this size, interpolated linearly."""
-        return _interpolated(self.set_bytes, self.rates, size)
+        return interpolated(self.set_bytes, self.rates, size)
 
 
-def _interpolated(places: Sequence[float], values: Sequence[float], at: float) -> float:
+def interpolated(places: Sequence[float], values: Sequence[float], at: float) -> float:
+    """The value at a place between ascending ones, linearly; outside them that of the nearest."""
     if at <= places[0]:
         return values[0]
     pairs = list(zip(places, values, strict=True))
@@ -92,8 +89,9 @@ def private_level(reads: Reads, l2_bytes: float, last_level_bytes: float) -> Lev
     """The L2 cache of one core, from the reads of that core alone."""
     near = reads.rates[0]
     far = reads.at(min(_PLATEAU * l2_bytes, max(last_level_bytes / 2, 2 * l2_bytes)))
-    sizes = [size for size in reads.set_bytes if size <= _PLATEAU * l2_bytes]
-    return Level(near, far, tuple(sizes), tuple(share(reads.at(size), near, far) for size in sizes))
+    sizes = tuple(size for size in reads.set_bytes if size <= _PLATEAU * l2_bytes)
+    rates = tuple(reads.at(size) for size in sizes)
+    return Level(near, far, sizes, tuple(share(rate, near, far) for rate in rates), rates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,24 +147,83 @@ def _held(rate: float, near: float, far: float, cores: Sequence[Core]) -> float:
     return max(high, 1 - far / rate)
 
 
-def foreign_rate(
-    whole: Level, size: float, reads: Reads, memory: float, pauses: Sequence[tuple[float, float]]
-) -> float:
-    """Bytes a second that other guests bring into the last-level cache, from one core's reads with pauses.
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A set of bytes that was read again after so many seconds, and the share that was still there."""
 
-    ``pauses``: the seconds that the core waited while it read a set of ``size`` bytes once, and its rate
-    while it read. ``reads`` and ``memory``: the core's rates without pauses, and from memory. The loss is
-    compared with that of a larger set read without pauses; the difference in size came from other guests.
+    set_bytes: float
+    seconds: float
+    held: float
+
+    def since(self, foreign: float) -> float:
+        """The bytes that came in since a byte was last read, with others that bring ``foreign`` a second."""
+        return self.set_bytes + foreign * self.seconds
+
+
+def again_together(whole: Level) -> tuple[Again, ...]:
+    """What all cores together read again."""
+    points = zip(whole.set_bytes, whole.rates, whole.shares, strict=True)
+    return tuple(Again(size, size / rate, held) for size, rate, held in points)
+
+
+def again_alone(reads: Reads, l2_bytes: float, near: float, memory: float) -> tuple[Again, ...]:
+    """What one core reads again past its L2 cache. ``near`` and ``memory``: its rates from both levels."""
+    points = zip(reads.set_bytes, reads.rates, strict=True)
+    return tuple(
+        Again(size, size / rate, share(rate, near, memory))
+        for size, rate in points
+        if size >= _PLATEAU * l2_bytes
+    )
+
+
+def again_with_pauses(
+    size: float, pauses: Sequence[tuple[float, float]], near: float, memory: float
+) -> tuple[Again, ...]:
+    """The same of a set that one core reads with pauses: their sums, and its rate besides."""
+    return tuple(
+        Again(size, pause + size / rate, share(rate, near, memory)) for pause, rate in pauses if rate > 0
+    )
+
+
+def foreign_rate(groups: Sequence[Sequence[Again]]) -> float:
+    """Bytes a second that other guests bring into the last-level cache; 0 from one group alone.
+
+    The groups take different times for their bytes. The rate is the one with which each group lies nearest to
+    the curve of the others, or 0 if that is hardly nearer than without any.
     """
-    whole_held, at_once = whole.at(size), reads.at(size)
-    rates: list[float] = []
-    for pause, rate in pauses:
-        kept = share(rate, at_once, memory)
-        alike = whole.size_of(kept * whole_held)
-        seconds = pause + size / at_once - whole.seconds(alike)
-        if seconds > pause / 4:
-            rates.append(max(0.0, alike - size) / seconds if kept < _CLEARLY_LESS else 0.0)
-    return statistics.median(rates) if rates else 0.0
+    if len(groups) < 2:
+        return 0.0
+    apart = {foreign: _apart(groups, foreign) for foreign in _FOREIGN}
+    nearest = min(apart, key=lambda foreign: apart[foreign])
+    return 0.0 if apart[0.0] <= _AS_NEAR * apart[nearest] + _TELLS_NOTHING**2 else nearest
+
+
+def _apart(groups: Sequence[Sequence[Again]], foreign: float) -> float:
+    """How far the groups are from each other's curves, where these go: the mean of the squares."""
+    squares: list[float] = []
+    for group in groups:
+        others = [one for other in groups if other is not group for one in other]
+        places, shares = zip(*retention(others, foreign), strict=True)
+        squares += [
+            (one.held - interpolated(places, shares, since)) ** 2
+            for one in group
+            if places[0] <= (since := one.since(foreign)) <= places[-1]
+        ]
+    return statistics.fmean(squares) if squares else math.inf
+
+
+def retention(points: Sequence[Again], foreign: float) -> list[tuple[float, float]]:
+    """The falling curve that is nearest to these points: bytes since the last read, and the share kept."""
+    blocks: list[tuple[float, float, int]] = []
+    for since, held in sorted((point.since(foreign), point.held) for point in points):
+        block = (since, held, 1)
+        while blocks and blocks[-1][1] <= block[1]:
+            before = blocks.pop()
+            count = before[2] + block[2]
+            since, held = ((before[i] * before[2] + block[i] * block[2]) / count for i in (0, 1))
+            block = (since, held, count)
+        blocks.append(block)
+    return [(since, held) for since, held, _ in blocks]
 
 
 def _capacity(points: Sequence[tuple[float, float]]) -> float | None:

@@ -14,6 +14,7 @@ from tautochrone.machine import file
 from tautochrone.machine.record import Machine as MachineRecord
 from tautochrone.machine.schema import KIND, Tables
 from tautochrone.simulator import machines
+from tautochrone.simulator.caches import interpolated
 from tautochrone.simulator.machines import Machine
 
 SLOWED = "slow"
@@ -39,21 +40,59 @@ def measured_machine(record: Mapping[str, object]) -> Machine:
 def typical_record(records: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The first record, with the medians of all records' measurements.
 
-    Records that measured nothing, or read other sets than the first, are left out. Without records: empty.
+    Records that measured nothing, or read otherwise than the first, are left out. Without records: empty.
     """
     first = records[0] if records else {}
     if not first.get("measured"):
         return first
-    alike = [record["measured"] for record in records if _sets(record) == _sets(first)]
-    return {**first, "measured": _typical(alike)}
+    curves = _curves(first["measured"])
+    alike = [
+        record["measured"]
+        for record in records
+        if record.get("measured") and _curves(record["measured"]).keys() == curves.keys()
+    ]
+    reads = _typical_reads([_curves(measured) for measured in alike])
+    rest = [{key: value for key, value in measured.items() if key != "reads"} for measured in alike]
+    return {**first, "measured": {**_typical(rest), **({"reads": reads} if reads else {})}}
 
 
-def _sets(record: Mapping[str, Any]) -> list[tuple[object, ...]] | None:
-    measured = record.get("measured")
-    if not measured:
+_Curve = list[Mapping[str, Any]]
+_CURVE = ("kind", "members", "rows_at_once", "pause_seconds")
+
+
+def _curves(measured: Mapping[str, Any]) -> dict[tuple[object, ...], _Curve]:
+    """The reads of a record by who reads, how, and with which pauses, ascending by the set."""
+    curves: dict[tuple[object, ...], _Curve] = {}
+    for point in measured.get("reads", ()):
+        if point.get("bytes_per_second"):
+            curves.setdefault(tuple(point.get(name) or None for name in _CURVE), []).append(point)
+    for curve in curves.values():
+        curve.sort(key=lambda point: float(point["bytes"]))
+    return curves
+
+
+def _typical_reads(records: Sequence[Mapping[tuple[object, ...], _Curve]]) -> _Curve:
+    """Of each curve the medians at all its sets. Records looked for steep places each by itself."""
+    found: _Curve = []
+    for key in records[0]:
+        curves = [record[key] for record in records]
+        points = {point["bytes"]: point for curve in reversed(curves) for point in curve}
+        sets = sorted(points)
+        if key[_CURVE.index("pause_seconds")]:
+            # One set in each record: that of most of them.
+            sets = [statistics.mode(curve[0]["bytes"] for curve in curves)]
+        for size in sets:
+            rates = [rate for curve in curves if (rate := _rate_at(curve, size)) is not None]
+            found.append({**points[size], "bytes_per_second": statistics.median(rates)})
+    return found
+
+
+def _rate_at(curve: _Curve, size: float) -> float | None:
+    """The rate of a set, between those that were read; None outside them."""
+    if not curve[0]["bytes"] <= size <= curve[-1]["bytes"]:
         return None
-    names = ("kind", "members", "rows_at_once", "bytes", "pause_seconds")
-    return [tuple(point.get(name) for name in names) for point in measured.get("reads", ())]
+    sets = [float(point["bytes"]) for point in curve]
+    return interpolated(sets, [float(point["bytes_per_second"]) for point in curve], size)
 
 
 def _typical(values: Sequence[Any]) -> Any:

@@ -7,7 +7,19 @@ from collections.abc import Mapping
 from typing import Required, TypedDict
 
 from tautochrone.machine.schema import HEAD, KIND, SCHEMA, Tables
-from tautochrone.simulator.caches import Core, Level, Reads, foreign_rate, private_level, shared_level
+from tautochrone.simulator.caches import (
+    Again,
+    Core,
+    Level,
+    Reads,
+    again_alone,
+    again_together,
+    again_with_pauses,
+    foreign_rate,
+    private_level,
+    retention,
+    shared_level,
+)
 
 _ELEMENT_BYTES = 4
 _DEFAULT_HERTZ = 3e9
@@ -148,21 +160,22 @@ class _Caches:
         remote = 1 / reads.rates[-1] - left / level.far
         return min(level.far, (1 - left) / remote) if remote > 0 and left < 1 else None
 
-    def foreign(self, rates: list[float]) -> float:
-        """What other guests bring into the last-level cache, from sets read slowly; 0 without such reads.
-
-        ``rates``: one core of each kind from memory.
-        """
-        for kind, memory in zip(self.kinds, rates, strict=True):
-            reads = _reads(kind)
-            if (
-                reads is not None
-                and self.whole is not None
-                and kind.keys() >= {"pause_set_bytes", "pause_seconds"}
-            ):
-                pauses = zip(kind["pause_seconds"], kind["pause_read_bytes_per_second"], strict=True)
-                return foreign_rate(self.whole, kind["pause_set_bytes"], reads, memory, list(pauses))
-        return 0.0
+    def again(self) -> list[tuple[Again, ...]]:
+        """What was read again out of the last-level cache: by all cores, by one of each kind, with pauses."""
+        if self.whole is None:
+            return []
+        groups = [again_together(self.whole)]
+        for kind in self.kinds:
+            reads, level = _reads(kind), self.own(kind)
+            memory = self.memory_rate(kind, level)
+            if reads is None or level is None or memory is None:
+                continue
+            groups.append(again_alone(reads, kind["l2_bytes"], level.far, memory))
+            if kind.keys() >= {"pause_set_bytes", "pause_seconds"}:
+                pauses = list(zip(kind["pause_seconds"], kind["pause_read_bytes_per_second"], strict=True))
+                groups.append(again_with_pauses(kind["pause_set_bytes"], pauses, level.far, memory))
+        # A kind that was made of a part of another one has its reads, and tells nothing new.
+        return [group for group in dict.fromkeys(groups) if group]
 
 
 def _reads(table: _Reading) -> Reads | None:
@@ -170,19 +183,14 @@ def _reads(table: _Reading) -> Reads | None:
     return Reads.of(sets, rates) if sets and rates else None
 
 
-def _retention(level: Level | None) -> list[tuple[float, float]]:
-    return list(zip(level.set_bytes, level.shares, strict=True)) if level else []
-
-
 def _memory(given: _MemoryTable, caches: _Caches, bandwidth: float, kinds: list[Tables]) -> Tables:
-    foreign = given.get("foreign_bytes_per_second")
-    if foreign is None:
-        foreign = caches.foreign([kind["core_memory_bytes_per_second"] for kind in kinds])
+    again = caches.again()
+    foreign = foreign_rate(again)
     alone = sum(kind["core_last_level_bytes_per_second"] * kind["cores"] for kind in kinds)
     return {
         "last_level_bytes": caches.last_level_bytes,
         "last_level_bytes_per_second": caches.whole.near if caches.whole else alone,
-        "retention": _retention(caches.whole.among_others(foreign) if caches.whole else None),
+        "retention": retention([point for group in again for point in group], foreign),
         "foreign_bytes_per_second": foreign,
         "memory_bytes_per_second": bandwidth,
     }
@@ -213,7 +221,7 @@ def _kind(given: _KindTable, caches: _Caches, bandwidth: float) -> Tables:
             "row_cycles": 0.0 if level else _DEFAULT_ROW_CYCLES,
             "hash_cycles_per_byte": hertz / hashed if hashed else _DEFAULT_HASH_CYCLES,
             "l2_bytes_per_cycle": 2.0 * max(1.0, 1 / stream) * _taken(KIND, "l2_shared_by_cores", given),
-            "retention": _retention(level),
+            "retention": list(zip(level.set_bytes, level.shares, strict=True)) if level else [],
             "core_last_level_bytes_per_second": far or _DEFAULT_LAST_LEVEL_RATE,
             "core_memory_bytes_per_second": caches.memory_rate(given, level)
             or given.get("memory_bytes_per_second", bandwidth),
