@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +19,10 @@ constexpr nanoseconds shortest_foreign = 500'000;
 constexpr nanoseconds most_patience = 4;  // times the window
 constexpr int samples_to_adjust = 3;
 constexpr int samples_to_verify = 5;
+// Reads scatter more, because others use the last-level cache too: many short samples.
+constexpr int samples_of_reading = 9;
+constexpr nanoseconds reading_alone = 10'000'000;
+constexpr nanoseconds reading_with_thief = 20'000'000;
 constexpr double good_enough = 0.02;      // no further adjustment below this error
 constexpr double first_guess = 10'000.0;  // overhead in nanoseconds; 11 600 ± 200 in a KVM guest
 // Nanoseconds of a turn that others should get. The overhead drifts by half a microsecond within seconds on a
@@ -41,33 +46,69 @@ void become_probe(int cpu) {
     setpriority(PRIO_PROCESS, 0, -20);
 }
 
-// Blocks of fixed work per second: a chain of dependent multiplications without memory access. A thief never
-// stops the probe for `foreign` or longer. Another program does (its time slice is 3 ms); that time is not
-// counted.
-double probe_rate(nanoseconds window, nanoseconds foreign) {
-    volatile std::uint64_t keep = 1;
-    std::uint64_t value = keep;
+// Blocks of fixed work per second; block() does one. A thief never stops the probe for `foreign` or longer.
+// Another program does (its time slice is 3 ms); that time is not counted.
+template <class Block>
+double probe_rate(nanoseconds window, nanoseconds foreign, Block&& block) {
     std::int64_t blocks = 0;
     nanoseconds others = 0;
     const nanoseconds began = monotonic_now();
     nanoseconds now = began;
     while (now - began - others < window && now - began < most_patience * window) {
-        for (int i = 0; i < 200; ++i) value = value * 6364136223846793005U + 1442695040888963407U;
+        block();
         ++blocks;
         const nanoseconds before = now;
         now = monotonic_now();
         if (now - before >= foreign) others += now - before;
     }
-    keep = value;
     return static_cast<double>(blocks) / static_cast<double>(std::max<nanoseconds>(now - began - others, 1)) *
            1e9;
 }
 
+// A chain of dependent multiplications without memory access.
+void multiply() {
+    volatile std::uint64_t keep = 1;
+    std::uint64_t value = keep;
+    for (int i = 0; i < 200; ++i) value = value * 6364136223846793005U + 1442695040888963407U;
+    keep = value;
+}
+
+// Reads a set again and again that the L2 cache cannot hold, a number of each line: as fast as the lines
+// come.
+class line_reader {
+  public:
+    line_reader() : lines_(set_bytes() / sizeof(line)) {}
+    void operator()() {
+        std::uint64_t sum = 0;
+        for (std::size_t i = 0; i < lines_a_block; ++i) sum += lines_[at_ + i].number;
+        volatile std::uint64_t keep = sum;
+        static_cast<void>(keep);
+        at_ = at_ + 2 * lines_a_block <= lines_.size() ? at_ + lines_a_block : 0;
+    }
+
+  private:
+    struct line {
+        alignas(64) std::uint64_t number = 0;
+    };
+    static constexpr std::size_t lines_a_block = 256;
+    static std::size_t set_bytes() {
+        const long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+        return 4 * std::clamp<std::size_t>(l2 > 0 ? static_cast<std::size_t>(l2) : 0, 512 << 10, 4 << 20);
+    }
+
+    std::vector<line> lines_;
+    std::size_t at_ = 0;
+};
+
+nanoseconds foreign_from(nanoseconds period) {
+    return std::max(shortest_foreign, 4 * period);
+}
+
 sample take_sample(thief& idle_thief, nanoseconds period) {
-    const nanoseconds foreign = std::max(shortest_foreign, 4 * period);
-    const double alone = probe_rate(window_alone, foreign);
+    const nanoseconds foreign = foreign_from(period);
+    const double alone = probe_rate(window_alone, foreign, multiply);
     idle_thief.start();
-    const double slowed = probe_rate(window_with_thief, foreign);
+    const double slowed = probe_rate(window_with_thief, foreign, multiply);
     idle_thief.stop();
     return judge(idle_thief.tally(), alone, slowed);
 }
@@ -76,6 +117,21 @@ std::vector<sample> take_samples(thief& idle_thief, nanoseconds period, int coun
     std::vector<sample> samples;
     for (int i = 0; i < count; ++i) samples.push_back(take_sample(idle_thief, period));
     return samples;
+}
+
+// How many times slower reads are with the thief as it is configured.
+double reading_factor(thief& idle_thief, nanoseconds period) {
+    const nanoseconds foreign = foreign_from(period);
+    line_reader read;
+    std::vector<double> factors;
+    for (int i = 0; i < samples_of_reading; ++i) {
+        const double alone = probe_rate(reading_alone, foreign, read);
+        idle_thief.start();
+        const double slowed = probe_rate(reading_with_thief, foreign, read);
+        idle_thief.stop();
+        factors.push_back(alone / slowed);
+    }
+    return median(factors);
 }
 
 double median_of(const std::vector<sample>& samples, double sample::*what) {
@@ -188,6 +244,7 @@ calibration calibrate(thief& idle_thief, int cpu, double factor, nanoseconds ask
         found = calibrate_periods(idle_thief, factor, asked_period, longest);
         if (found.met || found.turn_nanoseconds > hopeless_turn * static_cast<double>(longest)) break;
     }
+    if (found.met) found.reading_factor = reading_factor(idle_thief, found.period);
     return found;
 }
 

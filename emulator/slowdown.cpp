@@ -177,6 +177,7 @@ nlohmann::json slowdown::report() const {
         {"cpu", asked_.cpu},
         {"factor_asked", asked_.factor},
         {"factor_calibrated", calibration_.factor},
+        {"reading_factor", calibration_.reading_factor},
         {"factor_while_running", or_null(factor_while_running())},
         {"period_seconds", thief_ ? nlohmann::json(calibration_.turn_nanoseconds * 1e-9) : nlohmann::json()},
         {"overhead_seconds", calibration_.overhead_nanoseconds * 1e-9},

@@ -144,7 +144,8 @@ void loop_memory::set_flow(actor_id member) {
     const double per_byte = local / std::min(compute, l2) +
                             (past_port - from_memory) / std::min(compute, ring) +
                             from_memory / std::min({compute, ring, memory});
-    own.flow.limit = 1 / per_byte;
+    // In its windows, a core that a thief leaves to itself first reads again what it had near.
+    own.flow.limit = (1 - kind.stolen_reading_share) / (1 - kind.stolen_share) / per_byte;
     own.flow.weight = kind.outstanding_lines * one.hertz / kind.turbo(1) / one.sharers;
     own.flow.last_level = past_port;
     own.flow.memory = from_memory;

@@ -43,6 +43,7 @@ core_kind read_kind(const fields& in) {
     in.need("sleeping_watts", kind.sleeping_watts);
     in.need_seconds("stolen_turn_seconds", kind.stolen_turn);
     in.need("stolen_share", kind.stolen_share);
+    in.need("stolen_reading_share", kind.stolen_reading_share);
     return kind;
 }
 

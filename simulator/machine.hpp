@@ -55,6 +55,7 @@ struct core_kind {
     double cluster_memory_bytes_per_second = 0;
     nanoseconds stolen_turn = 0;
     double stolen_share = 0;
+    double stolen_reading_share = 0;
     double outstanding_lines = 0;
     std::vector<double> state_hertz;
     std::vector<double> state_active_watts;

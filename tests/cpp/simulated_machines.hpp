@@ -43,7 +43,8 @@ inline json kind_json(const std::string& name, int cores, double hertz, double c
             {"idle_watts", 0.5},
             {"sleeping_watts", 0.5},
             {"stolen_turn_seconds", 0},
-            {"stolen_share", 0}};
+            {"stolen_share", 0},
+            {"stolen_reading_share", 0}};
 }
 
 inline json without_ticks() {

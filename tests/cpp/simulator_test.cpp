@@ -689,8 +689,13 @@ TEST_CASE("a core of which a thief takes three quarters is four times slower, an
     const nanoseconds whole = simulate_loop(read_machine(source), asked).iteration;
     source["kind"][0]["stolen_turn_seconds"] = 50e-6;
     source["kind"][0]["stolen_share"] = 0.75;
+    source["kind"][0]["stolen_reading_share"] = 0.75;
     const nanoseconds slow = simulate_loop(read_machine(source), asked).iteration;
     CHECK(as_double(slow) / as_double(whole) == doctest::Approx(4).epsilon(0.02));
+    // Reads may lose more than the time that the thief takes.
+    source["kind"][0]["stolen_reading_share"] = 0.8;
+    const nanoseconds reading = simulate_loop(read_machine(source), asked).iteration;
+    CHECK(as_double(reading) / as_double(whole) == doctest::Approx(5).epsilon(0.02));
     // Work that is shorter than a window is done in one of them, or waits for the next.
     asked.size = 50;
     const nanoseconds brief = simulate_loop(read_machine(source), asked).iteration;
@@ -706,6 +711,7 @@ TEST_CASE(
     CHECK(simulate_loop(read_machine(source), asked).early_ends == 0);
     source["kind"][1]["stolen_turn_seconds"] = 50e-6;
     source["kind"][1]["stolen_share"] = 0.875;
+    source["kind"][1]["stolen_reading_share"] = 0.875;
     const machine on = read_machine(source);
     const loop_result slowed = simulate_loop(on, asked);
     CHECK(slowed.early_ends > 0);
@@ -798,6 +804,7 @@ TEST_CASE("what others bring into the last level drives out what waits long to b
         source["memory"]["foreign_bytes_per_second"] = foreign;
         source["kind"][0]["stolen_turn_seconds"] = stolen > 0 ? 50e-6 : 0;
         source["kind"][0]["stolen_share"] = stolen;
+        source["kind"][0]["stolen_reading_share"] = stolen;
         return as_double(simulate_loop(read_machine(source), loop_of(size, "static", "serial")).iteration);
     };
     const double last_level = source["memory"]["last_level_bytes"];
@@ -838,6 +845,7 @@ TEST_CASE("every schedule of every runtime does each row once, with each size of
         json source = random_machine(random);
         source["kind"][0]["stolen_turn_seconds"] = 40e-6;
         source["kind"][0]["stolen_share"] = 0.5;
+        source["kind"][0]["stolen_reading_share"] = 0.5;
         const machine on = read_machine(source);
         for (const char* runtime : {"openmp", "tbb", "tautochrone"}) {
             for (const std::string& schedule : loop_schedules(runtime)) {

@@ -179,6 +179,11 @@ class FakeSlowdown:
     factors: dict[int, float] = field(default_factory=dict)
 
     @property
+    def reading_factors(self) -> dict[int, float]:
+        """Reads lose more."""
+        return {cpu: 1.1 * factor for cpu, factor in self.factors.items()}
+
+    @property
     def turns(self) -> dict[int, float]:
         """As a thief has them."""
         return dict.fromkeys(self.factors, 5e-5)

@@ -227,12 +227,30 @@ def test_slowed_cpu_becomes_a_kind_of_its_own() -> None:
     assert slow.kind[1].stolen_share == 0.75
     turned = with_slow_cores(machine, {"1": 8.0}, {"1": 1e-4})
     assert [changed.kind[1].stolen_turn_seconds for changed in (slow, turned)] == [5e-5, 1e-4]
+    assert slow.kind[1].stolen_reading_share == 0.75  # nothing else was recorded
+    reading = with_slow_cores(machine, {"1": 4.0}, None, {"1": 5.0}).kind[1]
+    assert (reading.stolen_share, reading.stolen_reading_share) == (0.75, 0.8)
+    assert (machine.kind[0].stolen_share, machine.kind[0].stolen_reading_share) == (0, 0)
     assert len(machine.kind) == 1
     assert placement_of(slow, [0, 1]) == "cores"
     assert placement_of(slow, [1]) == "slow:1"
     assert placement_of(machine, [1]) == "core:1"
     with pytest.raises(TautoError, match="CPU 9"):
         with_slow_cores(machine, {"9": 2.0})
+
+
+def test_a_state_is_as_slow_as_its_calibration_found_it() -> None:
+    """A study of an earlier version recorded less: then it is as it was asked for."""
+    machine, state = measured_machine(record()), (("1", 4.0),)
+    known = against_matching.Slowed({"1:4": {"1": 3.9}}, {"1:4": {"1": 4.5}}, {"1:4": {"1": 6e-5}})
+    found = known.machine(machine, state).kind[1]
+    assert found.stolen_share == pytest.approx(1 - 1 / 3.9)
+    assert found.stolen_reading_share == pytest.approx(1 - 1 / 4.5)
+    assert found.stolen_turn_seconds == 6e-5
+    older = against_matching.Slowed({"1:4": {"1": 3.9}}).machine(machine, state).kind[1]
+    assert older.stolen_reading_share == older.stolen_share == pytest.approx(1 - 1 / 3.9)
+    assert against_matching.Slowed().machine(machine, state).kind[1].stolen_share == 0.75
+    assert len(known.machine(machine, ()).kind) == 1
 
 
 def test_what_was_measured_several_times_counts_with_its_medians() -> None:

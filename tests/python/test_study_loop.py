@@ -122,6 +122,7 @@ def test_each_cell_runs_in_its_own_state_of_the_machine(tmp_path: Path) -> None:
         assert on == (frozenset() if state == "none" else {state})
     assert len({group for group, _ in lab.executor.states}) == 6
     known = Loop.known_of(tmp_path)
+    assert known.measured_reading_factors == {"1:2": {"1": 2.2}, "1:4": {"1": 4.4}}
     assert known.measured_turns == {"1:2": {"1": 5e-5}, "1:4": {"1": 5e-5}}
     assert lab.executor.on == set()
 

@@ -104,6 +104,7 @@ class Slowed(TypedDict):
 
     cpu: int
     factor_calibrated: float
+    reading_factor: float
     period_seconds: float
 
 
@@ -146,6 +147,11 @@ class Emulation:
     def factors(self) -> dict[int, float]:
         """CPU → the factor that calibration reached, within 5 % of the requested one."""
         return {entry["cpu"]: entry["factor_calibrated"] for entry in self._last["slow"]}
+
+    @property
+    def reading_factors(self) -> dict[int, float]:
+        """CPU → how many times slower it reads from behind its L2 cache, as calibration has seen."""
+        return {entry["cpu"]: entry["reading_factor"] for entry in self._last["slow"]}
 
     @property
     def turns(self) -> dict[int, float]:

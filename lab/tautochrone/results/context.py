@@ -61,6 +61,7 @@ class StudyContext(msgspec.Struct, kw_only=True):
     machine_advice: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     measured_factors: Mapping[str, Mapping[str, float]] = {}  # asked "1:4" → {"1": 3.97} as calibrated
+    measured_reading_factors: Mapping[str, Mapping[str, float]] = {}  # the same of reads behind the L2 cache
     measured_turns: Mapping[str, Mapping[str, float]] = {}  # asked "1:4" → {"1": 5e-5}, seconds
     idle_watts: tuple[float, ...] = ()  # of the machine that does nothing: before, between, after the runs
 

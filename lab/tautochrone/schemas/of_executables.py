@@ -64,6 +64,7 @@ class Slowed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cpu: int
     factor_asked: float
     factor_calibrated: float
+    reading_factor: float  # the same of reads from behind the L2 cache
     factor_while_running: float | None
     period_seconds: float | None
     overhead_seconds: float

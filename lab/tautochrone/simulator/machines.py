@@ -62,6 +62,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     sleeping_watts: float
     stolen_turn_seconds: float
     stolen_share: float
+    stolen_reading_share: float
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True):

@@ -113,12 +113,15 @@ def _typical(values: Sequence[Any]) -> Any:
 
 
 def with_slow_cores(
-    machine: Machine, emulated: Mapping[str, float], turns: Mapping[str, float] | None = None
+    machine: Machine,
+    emulated: Mapping[str, float],
+    turns: Mapping[str, float] | None = None,
+    reading: Mapping[str, float] | None = None,
 ) -> Machine:
     """A copy in which the core of each slowed CPU is a kind of its own, ``slow``.
 
     The core runs at full speed for 1 / factor of the time: one window in each of its ``turns`` (seconds by
-    CPU). Its mean rates are divided by the factor.
+    CPU). Its mean rates are divided by the factor, and those of reads by the factor of ``reading``.
     """
     kinds = copy.deepcopy(machine.written[KIND])
     for position, (cpu, factor) in enumerate(sorted(emulated.items())):
@@ -131,6 +134,7 @@ def with_slow_cores(
             "cpus": [int(cpu)],
             "stolen_turn_seconds": (turns or {}).get(cpu, _TURN_SECONDS),
             "stolen_share": 1 - 1 / factor,
+            "stolen_reading_share": 1 - 1 / max(1.0, (reading or {}).get(cpu, factor)),
         }
         kind["cpus"] = [other for other in kind["cpus"] if other != int(cpu)]
         for lists in (kind, slow):

@@ -231,7 +231,8 @@ def _kind(given: _KindTable, caches: _Caches, bandwidth: float) -> Tables:
     out["min_hertz"] = min(given.get("min_hertz", hertz), hertz)
     for name in ("smt_yield", "chain_smt_yield"):
         out[name] = min(out[name], threads)
-    out["stolen_share"] = out["stolen_share"] if out["stolen_turn_seconds"] > 0 else 0.0
+    for name in ("stolen_share", "stolen_reading_share"):
+        out[name] = out[name] if out["stolen_turn_seconds"] > 0 else 0.0
     # Calls of one row were measured together with the reads; they apply only if the reads do.
     for name in ("single_row_last_level_bytes_per_second", "single_row_memory_bytes_per_second"):
         out[name] = given.get(name, 0.0) if level else 0.0

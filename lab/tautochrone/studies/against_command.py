@@ -23,7 +23,7 @@ from tautochrone.results.store import Store
 from tautochrone.simulator.findings import Axis, ErrorLine, LineChart, SimulatedAnalysis
 from tautochrone.simulator.measured_machine import typical_record
 from tautochrone.studies import study_named
-from tautochrone.studies.against_matching import KINDS, NEAR_BEST, Agreement, Predicted, compare
+from tautochrone.studies.against_matching import KINDS, NEAR_BEST, Agreement, Predicted, Slowed, compare
 from tautochrone.studies.loop.findings import LoopContext
 from tautochrone.text import percent, sentence
 
@@ -72,7 +72,8 @@ def agreement(store: Store, rows: Sequence[Row]) -> Agreement:
     """A study of ``KINDS`` beside its own machine's simulation. TautoError where nothing can be compared."""
     known = study_named(store.study).known_of(store.folder) if store.study == "loop" else LoopContext()
     record = typical_record(store.machines)
-    return compare(store.study, rows, record, known.measured_factors, known.measured_turns)
+    slowed = Slowed(known.measured_factors, known.measured_reading_factors, known.measured_turns)
+    return compare(store.study, rows, record, slowed)
 
 
 def prediction_of(folder: Path) -> str:

@@ -183,17 +183,34 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
+class Slowed(msgspec.Struct, frozen=True):
+    """What the emulator's calibration found, by CPU, by the state that was asked for.
+
+    How many times slower it computes, how many times slower it reads its caches, and the seconds of a turn.
+    """
+
+    factors: Mapping[str, Mapping[str, float]] = {}
+    reading_factors: Mapping[str, Mapping[str, float]] = {}
+    turns: Mapping[str, Mapping[str, float]] = {}
+
+    def machine(self, machine: Machine, state: tuple[tuple[str, float], ...]) -> Machine:
+        """The machine in that state. What a study did not record is as it was asked for."""
+        asked = _asked(state)
+        known = self.factors.get(asked, {})
+        return with_slow_cores(
+            machine,
+            {cpu: known.get(cpu, factor) for cpu, factor in state},
+            self.turns.get(asked),
+            self.reading_factors.get(asked),
+        )
+
+
 def compare(
-    study: str,
-    rows: Iterable[Row],
-    record: Mapping[str, Any],
-    factors: Mapping[str, Mapping[str, float]] | None = None,
-    turns: Mapping[str, Mapping[str, float]] | None = None,
+    study: str, rows: Iterable[Row], record: Mapping[str, Any], slowed_by: Slowed | None = None
 ) -> Agreement:
     """Simulate what was measured on the machine that was measured.
 
-    ``factors`` are those that the emulator's calibration reached, ``turns`` the seconds that it takes for
-    one, by the state that was asked for. Raises TautoError where nothing can be compared.
+    Raises TautoError where nothing can be compared.
     """
     kind = KINDS[study]
     machine = measured_machine(record)
@@ -212,9 +229,7 @@ def compare(
             continue
         state = state_of(contender.config)
         if state not in slowed:
-            slowed[state] = with_slow_cores(
-                machine, _reached(state, factors or {}), (turns or {}).get(_asked(state))
-            )
+            slowed[state] = (slowed_by or Slowed()).machine(machine, state)
         request = kind.request(contender.config, slowed[state])
         if request is None:
             left_out[f"{contender.peer} {contender.schedule}"] += 1
@@ -332,13 +347,6 @@ def _contenders(rows: Iterable[Row], kind: Kind) -> list[RunsOfOne]:
 
 def _asked(state: tuple[tuple[str, float], ...]) -> str:
     return "+".join(f"{cpu}:{factor:g}" for cpu, factor in state)
-
-
-def _reached(
-    state: tuple[tuple[str, float], ...], factors: Mapping[str, Mapping[str, float]]
-) -> dict[str, float]:
-    known = factors.get(_asked(state), {})
-    return {cpu: known.get(cpu, factor) for cpu, factor in state}
 
 
 def _predicted(kind: Kind, one: RunsOfOne, measured: float, simulated: float) -> Predicted:

@@ -56,6 +56,11 @@ class Slowdown(Protocol):
         ...
 
     @property
+    def reading_factors(self) -> Mapping[int, float]:
+        """CPU → how many times slower it reads its caches."""
+        ...
+
+    @property
     def turns(self) -> Mapping[int, float]:
         """CPU → the seconds of a turn, in which it is there for a part."""
         ...

@@ -79,6 +79,10 @@ class StateExecutor:
         """For each state the factor that calibration reached on each slowed CPU."""
         return {key: _by_word(slowdown.factors) for key, slowdown in self._slowdowns.items()}
 
+    def reading_factors(self) -> dict[str, dict[str, float]]:
+        """For each state how many times slower each slowed CPU reads."""
+        return {key: _by_word(slowdown.reading_factors) for key, slowdown in self._slowdowns.items()}
+
     def turns(self) -> dict[str, dict[str, float]]:
         """For each state the seconds of a turn on each slowed CPU."""
         return {key: _by_word(slowdown.turns) for key, slowdown in self._slowdowns.items()}

@@ -340,6 +340,7 @@ class Study(ABC, Generic[Asked, Known, Found]):
         context.not_measured = (*self.left_out, *refused)
         context.machine_advice = machine_advice(self.machine)
         context.measured_factors = executor.factors()
+        context.measured_reading_factors = executor.reading_factors()
         context.measured_turns = executor.turns()
 
     def _announcement(self, runs: Sequence[Run]) -> str:
