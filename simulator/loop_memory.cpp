@@ -151,24 +151,44 @@ void loop_memory::set_flow(actor_id member) {
     own.flow.memory = from_memory;
 }
 
-// The rate of each member, by position; limit 0: it has left.
+// The rate of each member while it has its core, by position; limit 0: it has left.
+//
+// A core with a thief reads at full speed in its windows and not at all between them, so a bus may be full in
+// a part of each turn only. The parts of several such cores begin together, the longer ones around the
+// shorter.
 std::vector<flow> loop_memory::shared_rates() const {
     std::vector<flow> rates;
+    std::vector<double> parts;
     rates.reserve(taking_part_.size());
     bool slow = false;
     for (const actor_id member : taking_part_) {
         flow one = streams_[member].flow;
         if (!streams_[member].reads) one.limit = 0;
-        // A core with a thief uses a bus for only a part of each turn.
-        const double part = 1 - members_[member].kind->stolen_share;
-        one.limit *= part;
-        one.weight *= part;
         slow = slow || (one.limit > 0 && members_[member].where.kind != 0);
         rates.push_back(one);
+        parts.push_back(1 - members_[member].kind->stolen_share);
     }
     const double port = machine_.last_level_bytes_per_second * (slow ? machine_.slow_ring_share : 1.0);
-    share_fairly(rates, port, machine_.memory_bytes_per_second);
-    return rates;
+    std::vector<double> ends = parts;
+    std::sort(ends.begin(), ends.end());
+    ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+    if (ends.size() == 1) {
+        share_fairly(rates, port, machine_.memory_bytes_per_second);
+        return rates;
+    }
+    std::vector<flow> mean = rates;
+    for (flow& one : mean) one.rate = 0;
+    double begin = 0;
+    for (const double end : ends) {
+        std::vector<flow> present = rates;
+        for (std::size_t p = 0; p < present.size(); ++p)
+            if (parts[p] < end) present[p].limit = 0;
+        share_fairly(present, port, machine_.memory_bytes_per_second);
+        for (std::size_t p = 0; p < present.size(); ++p)
+            if (parts[p] >= end) mean[p].rate += present[p].rate * (end - begin) / parts[p];
+        begin = end;
+    }
+    return mean;
 }
 
 double loop_memory::read(actor_id member, std::int64_t rows) {

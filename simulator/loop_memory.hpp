@@ -98,7 +98,7 @@ void loop_memory::share(Changed&& changed) {
         if (rates[p].limit <= 0) continue;
         const actor_id member = taking_part_[p];
         flow& own = streams_[member].flow;
-        const double rate = rates[p].rate / (1 - members_[member].kind->stolen_share);
+        const double rate = rates[p].rate;
         bus_full_ = bus_full_ || rate < own.limit;
         if (rate == own.rate) continue;
         const double before = own.rate;

@@ -702,6 +702,21 @@ TEST_CASE("a core of which a thief takes three quarters is four times slower, an
     CHECK(brief < 50'000);
 }
 
+TEST_CASE("a core that is there for half of each turn fills the bus for half of it") {
+    json source = machine_json();
+    source["kind"] = json::array({kind_json("fast", 1, 4e9, 0.05), kind_json("slow", 1, 4e9, 0.05)});
+    for (json& kind : source["kind"]) kind["core_memory_bytes_per_second"] = 20e9;
+    source["memory"]["memory_bytes_per_second"] = 30e9;
+    source["kind"][1]["stolen_turn_seconds"] = 50e-6;
+    source["kind"][1]["stolen_share"] = 0.5;
+    source["kind"][1]["stolen_reading_share"] = 0.5;
+    loop_request asked = loop_of(8000, "dynamic");
+    asked.chunk = 16;
+    const loop_result both = simulate_loop(read_machine(source), asked);
+    // 30 GB/s in one half and 20 in the other: not the 30 that both could take on average.
+    CHECK(8000.0 * 8000 * 4 / as_double(both.loop) == doctest::Approx(25).epsilon(0.04));
+}
+
 TEST_CASE(
     "an adaptive loop leaves the rest to the fast cores when a slow one would end late, as the runtime "
     "does") {
