@@ -25,7 +25,7 @@ peer_marks := $(if $(filter yes,$(PEERS)),loop peer)
 
 help: ## Show this list
 	@echo 'make study    measure parallel loops on this machine, every peer beside ours, and write a report'
-	@echo 'make tools    add what no study needs: balance, compare, simulate, the library for C and NumPy'
+	@echo 'make tools    add what no study needs: balance, simulate, and the library for C and NumPy'
 	@echo 'make test     build and run every test; ends with `N passed, N failed`'
 	@echo 'make test-platforms   the C++ tests for 64-bit ARM (with qemu), with libc++, and with -O3 -march=native'
 	@echo 'make test-repeat   run the tests that touch time or processes 50 times (TIMES=50)'
