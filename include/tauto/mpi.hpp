@@ -352,17 +352,15 @@ class mpi_member {
         const auto mine = header_of<T>(operation, data.size());
         std::byte* slots = received_.of(slot * everyone);
         std::byte* own = slots + slot * detail::usize(rank_);
-        __builtin_memcpy(own, &mine, sizeof mine);
-        if (bytes > 0) __builtin_memcpy(own + head, data.data(), bytes);
+        detail::copy_bytes(own, &mine, sizeof mine);
+        detail::copy_bytes(own + head, data.data(), bytes);
         const int count = static_cast<int>(slot);
         check(name, MPI_Allgather(MPI_IN_PLACE, count, MPI_BYTE, slots, count, MPI_BYTE, processes_));
         for (int r = 0; r < size_; ++r) {
-            detail::reduction_header other;
-            __builtin_memcpy(&other, slots + slot * detail::usize(r), sizeof other);
-            compare(mine, other, r);
+            compare(mine, detail::load_bytes<detail::reduction_header>(slots + slot * detail::usize(r)), r);
         }
         if (bytes == 0) return;
-        __builtin_memcpy(data.data(), slots + head, bytes);
+        detail::copy_bytes(data.data(), slots + head, bytes);
         for (int r = 1; r < members; ++r)
             fold_into(data.data(),
                       std::launder(reinterpret_cast<const T*>(slots + slot * detail::usize(r) + head)),
@@ -397,7 +395,7 @@ class mpi_member {
         check(name, MPI_Alltoallv(whole.data(), counts_.data(), places_.data(), MPI_BYTE, pieces,
                                   piece_counts_.data(), piece_places_.data(), MPI_BYTE, processes_));
         if (bytes == 0) return;
-        __builtin_memcpy(part.data(), pieces, bytes);
+        detail::copy_bytes(part.data(), pieces, bytes);
         for (std::size_t r = 1; r < everyone; ++r)
             fold_into(part.data(), std::launder(reinterpret_cast<const T*>(pieces + r * bytes)), part.size(),
                       combine);
