@@ -158,24 +158,27 @@ void loop_memory::set_flow(actor_id member) {
 // shorter.
 std::vector<flow> loop_memory::shared_rates() const {
     std::vector<flow> rates;
-    std::vector<double> parts;
     rates.reserve(taking_part_.size());
+    const auto part_of = [this](std::size_t p) { return 1 - members_[taking_part_[p]].kind->stolen_share; };
     bool slow = false;
+    bool alike = true;
     for (const actor_id member : taking_part_) {
         flow one = streams_[member].flow;
         if (!streams_[member].reads) one.limit = 0;
         slow = slow || (one.limit > 0 && members_[member].where.kind != 0);
         rates.push_back(one);
-        parts.push_back(1 - members_[member].kind->stolen_share);
+        alike = alike && part_of(rates.size() - 1) == part_of(0);
     }
     const double port = machine_.last_level_bytes_per_second * (slow ? machine_.slow_ring_share : 1.0);
-    std::vector<double> ends = parts;
-    std::sort(ends.begin(), ends.end());
-    ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
-    if (ends.size() == 1) {
+    if (alike) {
         share_fairly(rates, port, machine_.memory_bytes_per_second);
         return rates;
     }
+    std::vector<double> parts;
+    for (std::size_t p = 0; p < rates.size(); ++p) parts.push_back(part_of(p));
+    std::vector<double> ends = parts;
+    std::sort(ends.begin(), ends.end());
+    ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
     std::vector<flow> mean = rates;
     for (flow& one : mean) one.rate = 0;
     double begin = 0;
