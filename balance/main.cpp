@@ -9,7 +9,9 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "balance/answer.hpp"
 #include "balance/controller.hpp"
@@ -70,8 +72,10 @@ options read_options(int count, char** values) {
     parser.add("--no-preload", wish.no_preload, "Do without the library that tells which threads wait");
     static const std::map<std::string, way> ways{
         {"moves", way::moves}, {"seats", way::seats}, {"fastest", way::fastest}};
+    std::vector<std::string> names;
+    for (const auto& one : ways) names.push_back(one.first);
     std::optional<std::string> only;
-    parser.add("--only", only, "Do this without asking whether it helps", {"moves", "seats", "fastest"});
+    parser.add("--only", only, "Do this without asking whether it helps", names);
     parser.add("--no-perf", wish.how.files, "Watch threads by /proc alone");
     parser.add("--json", wish.json, "Answer as one JSON line on standard error at the end");
     parser.add("--report", wish.report_path, "Answer as JSON into this file at the end");
