@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -53,6 +55,14 @@ class Terminal(Console):
     def render_str(self, text: str, **options: Any) -> Text:
         """Each sentence and each cell of a table comes through here."""
         return super().render_str(printable(text), **options)
+
+
+class AnsweringTerminal(Terminal):
+    """Of a command that answers by its exit code and files too: it goes on where nobody reads its words."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

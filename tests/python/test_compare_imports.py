@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from processes import run_to_end, with_lab
 from tautochrone.cli.main import main
 from tautochrone.comparing.imports import compare_files, is_result
 from tautochrone.errors import TautoError
@@ -198,6 +202,29 @@ def test_the_command_takes_them(tmp_path: Path, capsys: pytest.CaptureFixture[st
     apart = [written(tmp_path / f"{name}.json", hyperfine({name: own})) for name, own in sides.items()]
     assert main(["compare", *apart]) == 2
     assert "drift cannot be told from a difference" in capsys.readouterr().err
+
+
+@pytest.mark.timed
+def test_a_reader_that_has_gone_changes_neither_the_code_nor_the_files(tmp_path: Path) -> None:
+    sides = {"BM_old": noisy(1e-3), "BM_new": noisy(1.2e-3)}
+    path = written(tmp_path / "both.json", google(sides, context={"random_interleaving": "true"}))
+    kept = tmp_path / "kept.md"
+    words = ["compare", path, "--fail-if-slower", "5%", "--export-markdown", str(kept)]
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = run_to_end(
+            [sys.executable, "-m", "tautochrone", *words],
+            capture_output=False,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            env=with_lab(),
+        )
+    finally:
+        os.close(writing)
+    assert done.returncode == 3, done.stderr
+    assert "Exception ignored" not in done.stderr
+    assert "BM_new" in kept.read_text()
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

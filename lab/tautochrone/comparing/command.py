@@ -418,9 +418,9 @@ def _folder_for(entries: Sequence[Entry], settings: Settings) -> Path:
 
 
 def _console() -> Console:
-    from tautochrone.terminal import Terminal  # it takes long to load: not before the first run
+    from tautochrone.terminal import AnsweringTerminal  # it takes long to load: not before the first run
 
-    return Terminal()
+    return AnsweringTerminal()
 
 
 def _services() -> Services:

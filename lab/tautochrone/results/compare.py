@@ -28,7 +28,7 @@ from tautochrone.results.sittings import CANNOT_TELL_CODE, SERIAL, Drift, Sittin
 from tautochrone.results.spent import Joules, Spent, longest, measured_joules, spent_of
 from tautochrone.results.store import Store, rows_file
 from tautochrone.results.suggesting import two_of
-from tautochrone.terminal import Terminal
+from tautochrone.terminal import AnsweringTerminal
 from tautochrone.verdicts import Comparison, Verdict
 
 
@@ -231,7 +231,7 @@ class CompareRequest:
     ] = False
 
     def run(self, console: Console | None = None) -> int:
-        console = console or Terminal()
+        console = console or AnsweringTerminal()
         report = compare_results(
             self.first, self.second, across_machines=self.across_machines, across_states=self.across_states
         )
