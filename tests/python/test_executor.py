@@ -222,10 +222,65 @@ def test_a_mount_whose_name_is_no_text_hides_no_control_group(
 
 
 def test_where_no_control_group_can_be_made_there_is_none_and_nothing_is_left(tmp_path: Path) -> None:
-    assert control_group.Groups(None).made_for(1) is None
-    assert control_group.Groups(str(tmp_path / "nowhere")).made_for(1) is None
-    assert control_group.Groups(str(tmp_path)).made_for(1) is None, "a folder without cgroup.procs"
+    for folder in (None, str(tmp_path / "nowhere"), str(tmp_path)):  # the last: a folder without cgroup.procs
+        groups = control_group.Groups(folder)
+        for _ in range(2):
+            assert ended_child_of(groups) == (7, None), folder
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("born_inside", [True, False], ids=["born in its group", "moved there"])
+def test_a_child_is_in_its_group_and_what_it_did_before_the_program_is_not_counted(born_inside: bool) -> None:
+    groups = control_group.Groups(control_group.folder_here())
+    groups._born_inside = born_inside
+    gate, opened = os.pipe()
+    pid, group = groups.fork()
+    if pid == 0:
+        os.read(gate, 1)
+        os._exit(burnt(0.02))
+    if group is None:
+        os.write(opened, b".")
+        os.waitpid(pid, 0)
+        pytest.skip("no control group can be made here")
+    assert groups._born_inside == born_inside, "this kernel forks into a group"
+    assert group.processes() == [pid]
+    group._before = 5.0, 5.0
+    group.begin()
+    os.write(opened, b".")
+    os.waitpid(pid, 0)
+    user, system = group.cpu_seconds() or (0.0, 0.0)
+    group.end()
+    assert 0.02 <= user + system < 1.0
+    assert not os.path.exists(group._folder)  # noqa: PTH110
+
+
+def test_where_a_process_cannot_be_born_in_a_group_it_is_moved_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(group: control_group.Group) -> int:
+        raise OSError(38, "clone3")
+
+    monkeypatch.setattr(control_group.Group, "fork", refused)
+    groups = control_group.Groups(control_group.folder_here())
+    code, group = ended_child_of(groups)
+    assert code == 7
+    assert not groups._born_inside or group is None
+    if group is not None:
+        group.end()
+
+
+def burnt(seconds: float) -> int:
+    """Use so much CPU time."""
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+    return 0
+
+
+def ended_child_of(groups: control_group.Groups) -> tuple[int, control_group.Group | None]:
+    """The exit code of a child, and its group."""
+    pid, group = groups.fork()
+    if pid == 0:
+        os._exit(7)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), group
 
 
 def test_groups_of_killed_starters_are_removed_and_those_of_others_stay(tmp_path: Path) -> None:

@@ -12,13 +12,38 @@ Like the starter it imports next to nothing.
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import time
 from contextlib import suppress
 
 CONTROL_GROUP, PROCESS_GROUP = "control group", "process group"
 _PREFIX = "tauto-run-"
 _TRIES, _BETWEEN_SECONDS = 100, 1e-3  # the kernel takes a moment to bury the last process
+_CLONE3 = 435  # a system call's number, the same on all processors of today
+_CLONE_INTO_CGROUP = 1 << 33
+
+
+class _CloneArguments(ctypes.Structure):
+    """What clone3 takes; see its manual page."""
+
+    _fields_ = [
+        (name, ctypes.c_uint64)
+        for name in (
+            "flags",
+            "pidfd",
+            "child_tid",
+            "parent_tid",
+            "exit_signal",
+            "stack",
+            "stack_size",
+            "tls",
+            "set_tid",
+            "set_tid_size",
+            "cgroup",
+        )
+    ]
 
 
 def folder_here() -> str | None:
@@ -49,22 +74,42 @@ class Groups:
     def __init__(self, folder: str | None) -> None:
         self._folder = folder
         self._made = 0
+        self._born_inside = True
         if folder is not None:
             self._clear(folder)
 
-    def made_for(self, pid: int) -> Group | None:
-        """A new group with this process in it; None where that cannot be had, now and from then on."""
+    def fork(self) -> tuple[int, Group | None]:
+        """Fork: 0 in the child, else its number, and the new group that it is in.
+
+        None in place of the group where none can be had, now and from then on.
+        """
         if self._folder is None:
-            return None
+            return os.fork(), None
         self._made += 1
         group = Group(f"{self._folder}/{_PREFIX}{os.getpid()}-{self._made}")
         try:
-            group.begin(pid)
+            group.make()
         except OSError:
+            return self._without(group, os.fork())
+        if self._born_inside:
+            try:
+                return group.fork(), group
+            except OSError:  # before Linux 5.7, or a sandbox forbids it
+                self._born_inside = False
+        pid = os.fork()
+        if pid == 0:
+            return 0, group
+        try:
+            group.take(pid)
+        except OSError:
+            return self._without(group, pid)
+        return pid, group
+
+    def _without(self, group: Group, pid: int) -> tuple[int, None]:
+        if pid != 0:
             group.end()
             self._folder = None
-            return None
-        return group
+        return pid, None
 
     def _clear(self, folder: str) -> None:
         names = []
@@ -81,11 +126,35 @@ class Group:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
+        self._before = 0.0, 0.0
 
-    def begin(self, pid: int) -> None:
-        """Make it, and move a process there. OSError where the system refuses either."""
+    def make(self) -> None:
+        """OSError where the system refuses."""
         os.mkdir(self._folder)  # noqa: PTH102
+
+    def fork(self) -> int:
+        """Fork a child that is in it from its first instruction on. OSError where the system cannot.
+
+        To move a process there the kernel waits until all CPUs have come past the scheduler: some 15 ms.
+        """
+        here = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        asked = _CloneArguments(flags=_CLONE_INTO_CGROUP, exit_signal=signal.SIGCHLD, cgroup=here)
+        # This process has one thread, and the child becomes a program soon: the C library's own fork does no
+        # more for it. PyDLL keeps Python's lock, so that the child need not take it.
+        library = ctypes.PyDLL(None, use_errno=True)
+        pid: int = library.syscall(_CLONE3, ctypes.byref(asked), ctypes.sizeof(asked))
+        os.close(here)
+        if pid < 0:
+            raise OSError(ctypes.get_errno(), "clone3")
+        return pid
+
+    def take(self, pid: int) -> None:
+        """Move a process there. OSError where the system refuses."""
         self._write("cgroup.procs", str(pid))
+
+    def begin(self) -> None:
+        """What its processes have done until now is not the program's."""
+        self._before = self._read_cpu_seconds() or (0.0, 0.0)
 
     def processes(self) -> list[int]:
         """Those that have not ended."""
@@ -94,7 +163,13 @@ class Group:
         return []
 
     def cpu_seconds(self) -> tuple[float, float] | None:
-        """User and system time of all processes that were ever in it; None where the kernel does not tell."""
+        """User and system time of all that ran in it since it began; None where the kernel does not tell."""
+        now = self._read_cpu_seconds()
+        if now is None:
+            return None
+        return max(0.0, now[0] - self._before[0]), max(0.0, now[1] - self._before[1])
+
+    def _read_cpu_seconds(self) -> tuple[float, float] | None:
         with suppress(OSError, KeyError, ValueError):
             lines = (line.split() for line in _text(f"{self._folder}/cpu.stat").splitlines())
             microseconds = {name: int(value) for name, value in lines}

@@ -230,7 +230,7 @@ class Starter:
             os.set_blocking(out_read, False)
             stdout = Output(out_read, STDOUT_KEPT_BYTES)
         err_read, err_write = os.pipe2(os.O_CLOEXEC)
-        pid = os.fork()
+        pid, group = self._groups.fork()
         if pid == 0:
             self._become(request, gate_read, gate_write, failed_write, out_write, err_write)
         for descriptor in (gate_read, failed_write, out_write, err_write):
@@ -238,9 +238,10 @@ class Starter:
         with suppress(OSError):
             os.setpgid(pid, pid)
         counters = self._counters.Counters(pid)
-        group = self._groups.made_for(pid)
         child = Child(pid, stdout, Output(err_read, STDERR_KEPT_BYTES), group)
         os.set_blocking(err_read, False)
+        if group is not None:
+            group.begin()
         child.started = time.monotonic()
         os.write(gate_write, b"go")
         os.close(gate_write)
