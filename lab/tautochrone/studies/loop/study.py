@@ -167,7 +167,7 @@ class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
     ROWS = ROWS
     SETTINGS = "one worker pinned to each CPU, hot before it is timed"
     ANSWER = "solution_fnv1a"
-    QUICK = Times(0.03, 0.06, 12, screening=Times(0.01, 0.02, 1))
+    QUICK = Times(0.03, 0.05, 12, screening=Times(0.01, 0.02, 1))
     FULL = Times(0.05, 0.1, 15, screening=Times(0.03, 0.06, 2))
     ORDER = "latin"
     MEASURES_MACHINE_AGAIN = True
