@@ -1,5 +1,5 @@
 # tauto_links_statically(TARGET): no shared libraries for this executable, not even the system's, where there are static
-# ones. Not every system has them; the sanitizers allow none.
+# ones. Not every system has them; the sanitizers allow none. Of these libraries no function is kept that nobody calls.
 include(CheckCXXSourceCompiles)
 if(TAUTO_SANITIZE STREQUAL "")
     set(CMAKE_REQUIRED_LINK_OPTIONS -static)
@@ -10,6 +10,6 @@ endif()
 
 function(tauto_links_statically target)
     if(TAUTO_LINKS_STATICALLY)
-        target_link_options(${target} PRIVATE -static)
+        target_link_options(${target} PRIVATE -static LINKER:--gc-sections)
     endif()
 endfunction()

@@ -33,6 +33,10 @@ wheel() {
     PATH=$PWD/build/tools-venv/bin:$PATH quietly build/wheel.log 'naming it by that' \
         build/tools-venv/bin/auditwheel repair -w "$dist" build/wheels/*.whl
     ls -l "$dist"/*.whl
+    if [ "$(wc -c <"$(ls "$dist"/*.whl)")" -gt 8000000 ]; then
+        echo 'tauto: error: the wheel has more than 8 MB. See what grew: unzip -lv build/dist/*.whl | sort -k3n' >&2
+        exit 1
+    fi
 }
 
 # Without addresses: pip looks where it is told to.
