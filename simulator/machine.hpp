@@ -129,6 +129,8 @@ struct machine {
     nanoseconds barrier = 0;
     nanoseconds wake_caller = 0;
     nanoseconds wake_sleeper = 0;
+    nanoseconds idle_exit = 0;
+    nanoseconds idle_after = 0;
     nanoseconds deep_idle_exit = 0;
     nanoseconds deep_idle_after = 0;
     nanoseconds lock_hold = 0;

@@ -62,7 +62,6 @@ class tasks_run {
         double pace = 0;  // of those cycles a second
         nanoseconds since = 0;
         nanoseconds task_begin = 0;
-        nanoseconds slept_from = 0;
         bool inside = false;  // a task
         bool awake = false;
         nanoseconds busy_since = 0;
@@ -80,6 +79,7 @@ class tasks_run {
     void go(actor_id id, state next, nanoseconds at);
     void sleep(actor_id id, nanoseconds at);
     [[nodiscard]] nanoseconds wake(actor_id id, state next, nanoseconds at);
+    [[nodiscard]] nanoseconds leaves_idle(int core, nanoseconds at) const;
     void lock(sleeping_mutex& mutex, actor_id id, state then, nanoseconds at);
     [[nodiscard]] nanoseconds unlock(sleeping_mutex& mutex, nanoseconds at);
     void begin_task(actor_id id, nanoseconds at);
@@ -98,9 +98,10 @@ class tasks_run {
     const machine& machine_;
     tasks_request asked_;
     std::vector<thread> threads_;
-    std::vector<int> inside_;       // tasks running, by core
-    std::vector<int> awake_on_;     // awake threads, by core
-    std::vector<int> awake_cores_;  // by kind
+    std::vector<int> inside_;               // tasks running, by core
+    std::vector<int> awake_on_;             // awake threads, by core
+    std::vector<nanoseconds> asleep_from_;  // by core: since when none is
+    std::vector<int> awake_cores_;          // by kind
     std::vector<std::vector<actor_id>> on_core_;
     std::vector<double> cap_;  // the governor's clock, by core
     event_queue events_;       // one a thread, and the governor
@@ -159,6 +160,7 @@ tasks_run::tasks_run(const machine& on, const tasks_request& asked)
     all.resize(asked.runtime == "serial" ? 1 : asked.threads);
     inside_.assign(on.cores(), 0);
     awake_on_ = inside_;
+    asleep_from_.assign(inside_.size(), 0);
     awake_cores_.assign(on.kinds.size(), 0);
     on_core_.resize(inside_.size());
     cap_.assign(inside_.size(), 1e18);
@@ -218,6 +220,7 @@ void tasks_run::set_activity(actor_id id, activity what, nanoseconds at) {
         one.awake = awake;
         awake_on_[core] += awake ? 1 : -1;
         if (awake_on_[core] == (awake ? 1 : 0)) awake_cores_[one.where.kind] += awake ? 1 : -1;
+        if (awake_on_[core] == 0) asleep_from_[core] = at;
     }
     draw(id, what, at);
     if (!changes) return;
@@ -246,18 +249,24 @@ void tasks_run::go(actor_id id, state next, nanoseconds at) {
 
 void tasks_run::sleep(actor_id id, nanoseconds at) {
     threads_[id].now = state::asleep;
-    threads_[id].slept_from = at;
     ++sleeps_;
     set_activity(id, activity::idle, at);
 }
 
 // The sleeper continues in `next`. Returns the time at which the waker has finished the call.
 nanoseconds tasks_run::wake(actor_id id, state next, nanoseconds at) {
-    const nanoseconds called = at + machine_.wake_caller;
-    const bool deep = machine_.deep_idle_after > 0 && at - threads_[id].slept_from > machine_.deep_idle_after;
     threads_[id].now = next;
-    events_.schedule(id, called + machine_.wake_sleeper + (deep ? machine_.deep_idle_exit : 0));
-    return called;
+    events_.schedule(id, at + machine_.wake_sleeper + leaves_idle(threads_[id].where.core, at));
+    return at + machine_.wake_caller;
+}
+
+// What a core takes to leave the sleep that it is in. It sleeps only while all its threads do, the longer the
+// deeper.
+nanoseconds tasks_run::leaves_idle(int core, nanoseconds at) const {
+    if (awake_on_[core] > 0) return 0;
+    const nanoseconds slept = at - asleep_from_[core];
+    if (machine_.deep_idle_after > 0 && slept > machine_.deep_idle_after) return machine_.deep_idle_exit;
+    return machine_.idle_after > 0 && slept > machine_.idle_after ? machine_.idle_exit : 0;
 }
 
 void tasks_run::lock(sleeping_mutex& mutex, actor_id id, state then, nanoseconds at) {

@@ -100,6 +100,8 @@ class Costs(msgspec.Struct, frozen=True, kw_only=True):
     barrier_seconds: float
     wake_caller_seconds: float
     wake_sleeper_seconds: float
+    idle_exit_seconds: float
+    idle_after_seconds: float
     deep_idle_exit_seconds: float
     deep_idle_after_seconds: float
     lock_hold_seconds: float
