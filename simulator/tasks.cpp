@@ -28,7 +28,7 @@ enum class state : std::uint8_t {
     take,          // asks for a task, or begins its task (Qt)
     in_task,       // ends it
     joined,        // all tasks are done; the repetition is over
-    start,         // Qt's caller starts the next pool thread, if there is one
+    start,         // of Qt: starts pool threads while there are some and tasks are left
     start_locked,  // has the pool's mutex for it
     started,       // lets it go
     woken,         // locks the pool's mutex for after_lock; also after a sleep
@@ -62,7 +62,8 @@ class tasks_run {
         double pace = 0;  // of those cycles a second
         nanoseconds since = 0;
         nanoseconds task_begin = 0;
-        bool inside = false;  // a task
+        bool inside = false;   // a task
+        bool started = false;  // a thread of the pool, when it last tried
         bool awake = false;
         nanoseconds busy_since = 0;
         nanoseconds busy = 0;  // in this sampling period
@@ -89,7 +90,10 @@ class tasks_run {
     void step(actor_id id, nanoseconds at);
     void step_qt(actor_id id, nanoseconds at);
     void take(actor_id id, nanoseconds at);
+    [[nodiscard]] nanoseconds count_in_engine(nanoseconds at);
+    void ask_to_start(actor_id id, nanoseconds at, state then);
     void try_start(actor_id id, nanoseconds at, state then);
+    void enter_engine(actor_id id, nanoseconds at);
     void reduced(actor_id id, nanoseconds at);
     void folded(actor_id id, nanoseconds at);
     void leave_engine(actor_id id, nanoseconds at);
@@ -113,14 +117,15 @@ class tasks_run {
     int next_task_ = 0;
     int handed_ = 0;   // tasks of this repetition that were handed out
     int running_ = 0;  // threads in the engine, or still asking
-    int to_start_ = 0;
     sleeping_mutex pool_;
+    int queued_ = 0;  // in the pool: threads that were started and have not entered the engine
     sleeping_mutex reducer_;
     bool reducing_ = false;  // a thread reduces, without the mutex
     int left_results_ = 0;   // of the others, for that thread
     std::deque<actor_id> pool_waiting_;
     bool caller_waits_ = false;
     nanoseconds counter_free_ = 0;
+    nanoseconds barrier_free_ = 0;  // of Qt's engine, which counts its threads
     nanoseconds repetition_begin_ = 0;
     nanoseconds measured_from_ = 0;
     std::vector<nanoseconds> lengths_;
@@ -328,7 +333,6 @@ void tasks_run::begin_repetition(nanoseconds at) {
     if (qt()) {
         running_ = 1;
         caller_waits_ = false;
-        to_start_ = count - 1;
         set_activity(0, activity::waiting, at);
         return go(0, state::start, at);
     }
@@ -418,19 +422,45 @@ void tasks_run::take(actor_id id, nanoseconds at) {
     go(id, state::joined, at + join);
 }
 
-// QThreadPool::tryStart under the pool's mutex: queues the task and wakes one waiting thread of the pool, if
-// there is one. If all are active, it only reads the pool's counters, in the line next to the mutex.
+// Qt's engine counts its threads in one line.
+nanoseconds tasks_run::count_in_engine(nanoseconds at) {
+    barrier_free_ = std::max(barrier_free_, at) + machine_.line_transfer;
+    return barrier_free_;
+}
+
+// ThreadEngineBase::startThreadInternal: counts one more thread and locks the pool's mutex for tryStart.
+void tasks_run::ask_to_start(actor_id id, nanoseconds at, state then) {
+    threads_[id].after_lock = then;
+    go(id, state::woken, count_in_engine(at));
+}
+
+// QThreadPool::tryStart under the pool's mutex: queues the engine and wakes one waiting thread of the pool,
+// if there is one. If all are active, it only reads the pool's counters, in the line next to the mutex.
 void tasks_run::try_start(actor_id id, nanoseconds at, state then) {
     nanoseconds done = at + machine_.line_transfer;
-    if (!pool_waiting_.empty() && next_task_ < asked_.tasks) {
+    threads_[id].started = !pool_waiting_.empty();
+    if (threads_[id].started) {
         done = at + machine_.lock_hold;
-        const actor_id started = pool_waiting_.front();
+        const actor_id sleeper = pool_waiting_.front();
         pool_waiting_.pop_front();
         ++running_;
-        done = wake(started, state::woken, done);
-        threads_[started].after_lock = state::woken_locked;
+        ++queued_;
+        done = wake(sleeper, state::woken, done);
+        threads_[sleeper].after_lock = state::woken_locked;
     }
     go(id, then, done);
+}
+
+// QThreadPoolThread::run under the pool's mutex: a thread takes what is queued, also what another one was
+// woken for. Before its first task it starts more threads itself (ThreadEngineBase::run). If nothing is
+// queued, it waits in the pool.
+void tasks_run::enter_engine(actor_id id, nanoseconds at) {
+    const bool enters = queued_ > 0;
+    if (enters)
+        --queued_;
+    else
+        pool_waiting_.push_back(id);
+    go(id, enters ? state::start : state::fall_asleep, unlock(pool_, at));
 }
 
 // Qt's reducer (qtconcurrentreducekernel.h, ReduceKernel::runReduce, unordered): a thread that finds another
@@ -481,28 +511,28 @@ void tasks_run::step_qt(actor_id id, nanoseconds at) {
     if (!one.awake) set_activity(id, activity::waiting, at);
     switch (now) {
         case state::start:
-            if (to_start_ == 0 || next_task_ >= asked_.tasks) return go(id, state::next_block, at);
-            --to_start_;
-            return lock(pool_, id, state::start_locked, at);
+            if (next_task_ >= asked_.tasks) return go(id, state::next_block, at);
+            return ask_to_start(id, at, state::start_locked);
         case state::start_locked:
             return try_start(id, at, state::started);
         case state::started:
-            return go(id, state::start, unlock(pool_, at));
+            if (one.started) return go(id, state::start, unlock(pool_, at));
+            return go(id, state::next_block, count_in_engine(unlock(pool_, at)));
         case state::woken:
             return lock(pool_, id, one.after_lock, at);
         case state::woken_locked:
-            return go(id, state::next_block, unlock(pool_, at));
+            return enter_engine(id, at);
         case state::next_block:
             counter_free_ = std::max(counter_free_, at) + machine_.line_transfer;
-            if (next_task_ >= asked_.tasks) return go(id, state::leave, counter_free_);
+            if (next_task_ >= asked_.tasks) return go(id, state::leave, count_in_engine(counter_free_));
             // It asks for one more thread while tasks are left, even if all threads are running.
-            ++next_task_;
-            one.after_lock = state::grow_locked;
-            return go(id, next_task_ < asked_.tasks ? state::woken : state::take, counter_free_);
+            if (++next_task_ == asked_.tasks) return go(id, state::take, counter_free_);
+            return ask_to_start(id, counter_free_, state::grow_locked);
         case state::grow_locked:
             return try_start(id, at, state::grown);
         case state::grown:
-            return go(id, state::take, unlock(pool_, at));
+            if (one.started) return go(id, state::take, unlock(pool_, at));
+            return go(id, state::take, count_in_engine(unlock(pool_, at)));
         case state::take:
             ++handed_;
             return begin_task(id, at);
@@ -526,8 +556,7 @@ void tasks_run::step_qt(actor_id id, nanoseconds at) {
         case state::retire:
             return lock(pool_, id, state::retired, at);
         case state::retired:
-            pool_waiting_.push_back(id);
-            return go(id, state::fall_asleep, unlock(pool_, at));
+            return enter_engine(id, at);
         case state::fall_asleep:
             return sleep(id, at);
         case state::asleep:

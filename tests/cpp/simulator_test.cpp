@@ -379,6 +379,15 @@ TEST_CASE("a core sleeps only while all its threads do, and the deeper the longe
     CHECK(two_wake_ups(source) < awake + 100'000);
 }
 
+TEST_CASE("each thread of Qt's pool locks it three times before its first task") {
+    // When it wakes, to start others, and for its first block. If the mutex is handed over, who comes
+    // together sleeps each time.
+    json source = cores_json(16, 3e9, 0.25);
+    source["system"]["mutex_handover"] = true;
+    const tasks_request asked{.tasks = 16, .bytes = 4e6, .threads = 16, .runtime = "qt", .seconds = 0.1};
+    CHECK(simulate_tasks(read_machine(source), asked).sleeps >= 3 * 15);
+}
+
 TEST_CASE("who would finish last is found as the schedule itself finds it") {
     std::mt19937 random(3);
     for (const int members : {1, 2, 3, 7, 8, 33, 100}) {
@@ -712,7 +721,7 @@ TEST_CASE("the same bytes from every compiler and optimisation level") {
                .dump();
     all += simulate(on, {{"study", "nbody"}, {"active", 100}, {"ranks", 8}}).dump();
     // A change of the model changes this; a compiler must not.
-    CHECK(fnv1a(all) == 17329709153348052718U);
+    CHECK(fnv1a(all) == 13522610273660408199U);
 }
 
 TEST_CASE("a core of which a thief takes three quarters is four times slower, and stands still in between") {
