@@ -377,11 +377,12 @@ def test_the_loop_and_a_blas_that_ran_here_decide_h12(
     [
         (lambda turn: 2e-4, 1e-6, True),
         (lambda turn: 3e-5, 1e-6, False),
-        (lambda turn: (2e-4, 3e-5)[turn % 2], 1e-6, None),
+        (lambda turn: 3e-5 if turn == 4 else 2e-4, 1e-6, True),
+        (lambda turn: 3e-5 if turn in (4, 7) else 2e-4, 1e-6, None),
         (lambda turn: 2e-4, 4e-6, None),
         (None, 1e-6, None),
     ],
-    ids=["slower", "faster", "now and then", "no short task", "no Qt"],
+    ids=["slower", "faster", "slower but once", "now and then", "no short task", "no Qt"],
 )
 def test_tasks_that_ran_here_decide_m6(
     qt: Callable[[int], float] | None, task: float, holds: bool | None, monkeypatch: pytest.MonkeyPatch
