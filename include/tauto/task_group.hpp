@@ -29,6 +29,10 @@ struct task {
     void (*run)(task& self) noexcept = nullptr;
 };
 
+// What a member does in a wait for a task that another one runs. One that does nothing waits no longer than
+// for that task and what it waits for itself, so no wait can hang.
+enum class while_waiting { helps, does_nothing };
+
 // One outermost call: the members that share its tasks.
 class task_region {
   public:
@@ -64,9 +68,9 @@ class task_region {
 
     // Runs other members' tasks until done() is true.
     template <class Done>
-    void help_until(int rank, Done&& done) noexcept {
+    void help_until(int rank, Done&& done, while_waiting wait = while_waiting::helps) noexcept {
         for (int turns = 0; !done(); ++turns) {
-            if (help(rank)) {
+            if (wait == while_waiting::helps && help(rank)) {
                 turns = 0;
             } else if (crowded_ || turns > 1000) {
                 std::this_thread::yield();
@@ -142,7 +146,7 @@ struct framed_task : task {
 };
 
 template <class First, class Second>
-void invoke_both(First& first, Second& second) {
+void invoke_both(First& first, Second& second, while_waiting wait = while_waiting::helps) {
     const auto [region, rank] = running_tasks;
     framed_task<Second> other(second);
     task_deque<task>& own = region->deque(rank);
@@ -163,7 +167,8 @@ void invoke_both(First& first, Second& second) {
         // It does not begin where it would not in a serial program.
         if (!failure) std::invoke(second);
     } else {
-        region->help_until(rank, [&] { return other.done.load(std::memory_order_acquire); });
+        region->help_until(
+            rank, [&] { return other.done.load(std::memory_order_acquire); }, wait);
         if (!failure) failure = other.failure;
     }
     if (failure) std::rethrow_exception(failure);
