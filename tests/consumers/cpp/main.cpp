@@ -1,5 +1,6 @@
 #include <cmath>
 #include <cstdio>
+#include <tauto/senders.hpp>
 #include <tauto/tauto.hpp>
 #include <vector>
 
@@ -14,5 +15,8 @@ int main() {
     for (std::size_t i = 0; i < roots.size(); ++i) {
         if (roots[i] != std::sqrt(static_cast<double>(i))) return 1;
     }
+    // The installed headers have the bridges too.
+    tauto::sender_context context(team);
+    if (context.get_scheduler() != context.get_scheduler()) return 1;
     std::printf("%zu roots on %d members\n", roots.size(), team.size());
 }
