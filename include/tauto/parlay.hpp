@@ -21,8 +21,7 @@
 //    from its next call on, so that the calls inside share the members too. At its first call they run on
 //    the member that makes them.
 // 5. A loop of at most `granularity` iterations runs at once where it is. A longer one inside of a function
-// is
-//    cut into halves until they are as short as that; without a granularity, until they take some
+//    is cut into halves until they are as short as that; without a granularity, until they take some
 //    microseconds.
 // 6. Who waits in a conservative call runs no other function meanwhile. A lock may be held around it, if the
 //    calls inside are conservative too.

@@ -229,8 +229,8 @@ template <class Sender, class Work>
 auto bulk_of(Sender&& before, Work work) {
     static_assert(
         completes_on_team<Sender>,
-        "tauto::bulk comes after a sender that completes on a tauto::scheduler: a team's schedule(), "
-        "or continues_on with it");
+        "tauto::bulk comes after a sender that completes on a tauto::scheduler: schedule(scheduler), or "
+        "continues_on with it");
     team& members = execution::get_completion_scheduler<execution::set_value_t>(execution::get_env(before))
                         .context()
                         .members();
