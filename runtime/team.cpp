@@ -150,6 +150,7 @@ team_state::~team_state() {
         // Of a loop that ends the team from within, or that a static one's end would wait for, see ~team.
         while (alone.load(std::memory_order_acquire) > 0)
             std::this_thread::sleep_for(std::chrono::microseconds(50));
+        of_threads->await_queue();
         members.stop_workers();
     }
     pins.restore_caller();

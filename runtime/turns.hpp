@@ -50,6 +50,8 @@ class turns {
         unsigned char expected = taken;
         if (!state_.compare_exchange_strong(expected, free, std::memory_order_release)) pass_on();
     }
+    // For who has the turn and ends the team: who gave the turn back may not have let go of the queue yet.
+    void await_queue() { const std::lock_guard lock(queue_); }
     [[nodiscard]] bool is_mine() const noexcept {
         return thread_.load(std::memory_order_relaxed) == this_thread();
     }

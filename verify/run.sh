@@ -125,6 +125,7 @@ turns          safety  assertion  COUNT_READ_FIRST
 turns          safety  deadlock   WANTED_MISSED
 turns          safety  deadlock   GIVEN_BACK_BLINDLY
 turns          safety  deadlock   NO_SECOND_LOOK
+turns          safety  assertion  ENDED_AT_ONCE
 '
 
 folder=$(mktemp -d) || die "no temporary folder could be made under ${TMPDIR:-/tmp}"

@@ -12,7 +12,7 @@
  *   the end            nothing of the team is touched after it
  *
  * Mutants, each of which must fail: COUNTED_LATE, COUNTED_OUT_EARLY, NOT_COUNTED, TAUGHT_WITHOUT_TURN,
- * WAITS_TO_TEACH, COUNT_READ_FIRST, WANTED_MISSED, GIVEN_BACK_BLINDLY, NO_SECOND_LOOK.
+ * WAITS_TO_TEACH, COUNT_READ_FIRST, WANTED_MISSED, GIVEN_BACK_BLINDLY, NO_SECOND_LOOK, ENDED_AT_ONCE.
  */
 #ifndef CALLERS
 #define CALLERS 2
@@ -48,7 +48,7 @@ inline lock_queue() {
     atomic { queue == 0 -> TOUCH; queue = 1 }
 }
 inline unlock_queue() {
-    queue = 0
+    d_step { TOUCH; queue = 0 }
 }
 
 inline note_place() {
@@ -213,6 +213,10 @@ active proctype ender() {
 #else
     take(0);
     alone == 0;
+#endif
+#ifndef ENDED_AT_ONCE
+    lock_queue();
+    unlock_queue();
 #endif
     give_back();
     assert(empty(waiting));
