@@ -135,9 +135,9 @@ void tasks_threads::begin_task(actor_id id, nanoseconds at) {
     one.inside = true;
     one.task_begin = at;
     one.left = cycles_;
+    one.pace = 0;  // what it did since it last had one was no part of this task
     set_activity(id, activity::working, at);
     ++inside_[one.where.core];
-    one.pace = 0;
     set_pace(id, at);
     if (inside_[one.where.core] > 1) pace_core(one.where.core, at);
 }

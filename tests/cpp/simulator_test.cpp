@@ -335,6 +335,18 @@ TEST_CASE("QtConcurrent ends on any machine, sleeps, and is not faster than the 
     }
 }
 
+TEST_CASE("the time that a thread of Qt's pool waited is not taken off its next task") {
+    // Regression: it was, where the governor looked meanwhile. Of three tasks on two cores, one core waits
+    // for one.
+    json source = cores_json(2, 3e9, 0.25);
+    source["governor"]["policy"] = "proportional";
+    source["governor"]["sampling_seconds"] = 2e-4;
+    const tasks_result found =
+        simulate_tasks(read_machine(source),
+                       {.tasks = 3, .bytes = 1'000'000, .threads = 2, .runtime = "qt", .seconds = 0.1});
+    CHECK(as_double(found.repetition) >= 2.0 / 3.0 * as_double(found.alone));
+}
+
 TEST_CASE(
     "a mutex that is handed over is in nobody's hands until the sleeper runs, so short tasks take longer") {
     json source = cores_json(16, 3e9, 0.25);
