@@ -28,32 +28,8 @@
 #include <tauto/tauto.hpp>
 
 #include "asleep.hpp"
+#include "counted_allocations.hpp"
 #include "sanitized.hpp"
-
-namespace {
-
-std::atomic<int> allocations{0};
-
-}  // namespace
-
-// All of this program's, so that a test can count them. Where GCC inlines them, it warns that free() does not
-// match operator new.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-    allocations.fetch_add(1, std::memory_order_relaxed);
-    if (void* const memory = std::malloc(size)) return memory;
-    throw std::bad_alloc();
-}
-// Of std::stable_sort; the library's own would not match the delete below.
-[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-    allocations.fetch_add(1, std::memory_order_relaxed);
-    return std::malloc(size);
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
 
 namespace tauto {
 namespace {

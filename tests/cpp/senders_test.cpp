@@ -5,11 +5,9 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -23,28 +21,8 @@
 
 #include <tauto/senders.hpp>
 
+#include "counted_allocations.hpp"
 #include "reducing.hpp"
-
-namespace {
-
-// Of this thread.
-thread_local int allocations = 0;
-
-}  // namespace
-
-// Not inlined: where a compiler sees malloc and free through them, it takes them for a pair that does not
-// match operator new.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-    ++allocations;
-    if (void* const memory = std::malloc(size)) return memory;
-    throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
 
 namespace tauto {
 namespace {
@@ -240,11 +218,11 @@ TEST_CASE("operations complete on the context's thread, in the order of their st
     auto held = execution::connect(work, waiting{&open});
     auto one = execution::connect(work, ordered{&order, 1, &first});
     auto two = execution::connect(work, ordered{&order, 2, &second});
-    const int before = allocations;
+    const int before = allocations_of_this_thread;
     execution::start(held);
     execution::start(one);
     execution::start(two);
-    CHECK(allocations == before);
+    CHECK(allocations_of_this_thread == before);
     open = true;
     open.notify_all();
     CHECK(first.wait() == outcome::kind::value);
