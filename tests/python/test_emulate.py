@@ -210,6 +210,23 @@ def test_command_keeps_its_input_output_affinity_status_and_learns_of_the_emulat
     assert finished.returncode == 5
 
 
+def test_cpus_that_read_together_do_not_wait_for_a_slow_one(emulator: Path) -> None:
+    # Regression: the probe took what the slow one allowed, twice an eighth, as the rate of both.
+    two = sorted(os.sched_getaffinity(0))[-2:]
+    if len(two) < 2:
+        pytest.skip("one CPU cannot read together with another")
+    words = [runners.find("tauto-probe"), "--measure", "quick", "--compact"]
+    done = run_to_end(
+        [emulator, "--slow", f"{CPU}:8", "--", *words], preexec_fn=lambda: os.sched_setaffinity(0, two)
+    )
+    reads = json.loads(done.stdout)["measured"]["reads"]
+    smallest = {}
+    for members in (1, 2):
+        rows = [one for one in reads if one["members"] == members and one["rows_at_once"] > 1]
+        smallest[members] = min(rows, key=lambda one: one["bytes"])["bytes_per_second"]
+    assert smallest[2] > 0.6 * smallest[1]
+
+
 def test_command_ended_by_a_signal_gives_128_and_the_signal(emulator: Path) -> None:
     assert run(emulator, "--slow", f"{CPU}:2", "--", "sh", "-c", "kill -9 $$").returncode == 128 + 9
 
