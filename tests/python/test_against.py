@@ -270,6 +270,27 @@ def test_what_was_measured_several_times_counts_with_its_medians() -> None:
     measured_machine(found)  # a record like any other
 
 
+def test_that_one_cpu_is_slow_stays_typical_where_it_is_another_one_each_time() -> None:
+    records = [record() for _ in range(3)]
+    for slow, one in zip((0, 1, 0), records, strict=True):
+        one["measured"]["cpus"][slow]["compute_per_second"] = 6e9
+    found = typical_record(records)["measured"]["cpus"]
+    assert [cpu["compute_per_second"] for cpu in found] == [6e9, 1e10]
+    records[2]["measured"]["cpus"][0]["compute_per_second"] = 1e10  # now each was slow once
+    found = typical_record(records)["measured"]["cpus"]
+    assert sorted(cpu["compute_per_second"] for cpu in found) == [6e9, 1e10]
+
+
+def test_speeds_are_typical_of_their_kind_of_core() -> None:
+    records = [record() for _ in range(2)]
+    for factor, one in zip((1, 3), records, strict=True):
+        for cpu, kind in enumerate(("performance", "efficiency")):
+            one["cpus"][cpu]["kind"] = kind
+            one["measured"]["cpus"][cpu]["compute_per_second"] = factor * (2e9 if cpu else 4e9)
+    found = typical_record(records)["measured"]["cpus"]
+    assert [cpu["compute_per_second"] for cpu in found] == [8e9, 4e9]
+
+
 def test_records_that_looked_at_other_sets_are_taken_together() -> None:
     """Each looks for the steep places by itself: between two sets it says what lies between."""
     usual = {"kind": "core", "members": 1, "rows_at_once": 64}

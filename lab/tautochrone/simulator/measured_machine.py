@@ -53,7 +53,36 @@ def typical_record(records: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     ]
     reads = _typical_reads([_curves(measured) for measured in alike])
     rest = [{key: value for key, value in measured.items() if key != "reads"} for measured in alike]
-    return {**first, "measured": {**_typical(rest), **({"reads": reads} if reads else {})}}
+    typical = _typical(rest)
+    if typical.get("cpus"):
+        kinds = {cpu["cpu"]: cpu.get("kind") for cpu in first.get("cpus", ())}
+        typical["cpus"] = _as_unequal([measured["cpus"] for measured in alike], typical["cpus"], kinds)
+    return {**first, "measured": {**typical, **({"reads": reads} if reads else {})}}
+
+
+def _as_unequal(
+    records: Sequence[Sequence[Mapping[str, Any]]],
+    cpus: Sequence[Mapping[str, Any]],
+    kinds: Mapping[int, object],
+) -> list[Mapping[str, Any]]:
+    """CPUs of one kind with typical speeds: the medians of the fastest's, of the second's, and so on.
+
+    Which CPU is slow changes from minute to minute where a host gives its cores to several guests; that one
+    is slow does not, and loops wait for it. The median of each CPU alone would hide it.
+    """
+    speed = "compute_per_second"
+    found = list(cpus)
+    for kind in dict.fromkeys(kinds.values()):
+        own = [place for place, cpu in enumerate(cpus) if kinds.get(cpu["cpu"]) == kind and cpu.get(speed)]
+        in_order = [
+            sorted((record[place][speed] for place in own), reverse=True)
+            for record in records
+            if len(record) == len(cpus) and all(record[place].get(speed) for place in own)
+        ]
+        typical = [statistics.median(speeds) for speeds in zip(*in_order, strict=True)]
+        for place, value in zip(sorted(own, key=lambda place: -cpus[place][speed]), typical, strict=False):
+            found[place] = {**cpus[place], speed: value}
+    return found
 
 
 _Curve = list[Mapping[str, Any]]
