@@ -90,7 +90,8 @@ class Groups:
         try:
             group.make()
         except OSError:
-            return self._without(group, os.fork())
+            self._folder = None
+            return os.fork(), None
         if self._born_inside:
             try:
                 return group.fork(), group
@@ -102,14 +103,10 @@ class Groups:
         try:
             group.take(pid)
         except OSError:
-            return self._without(group, pid)
-        return pid, group
-
-    def _without(self, group: Group, pid: int) -> tuple[int, None]:
-        if pid != 0:
             group.end()
             self._folder = None
-        return pid, None
+            return pid, None
+        return pid, group
 
     def _clear(self, folder: str) -> None:
         names = []
