@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook
@@ -61,8 +59,8 @@ class AnsweringTerminal(Terminal):
     """Of a command that answers by its exit code and files too: it goes on where nobody reads its words."""
 
     def on_broken_pipe(self) -> None:
-        self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        with suppress(SystemExit):
+            super().on_broken_pipe()
 
 
 @contextmanager
