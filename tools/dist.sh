@@ -33,10 +33,8 @@ wheel() {
     PATH=$PWD/build/tools-venv/bin:$PATH quietly build/wheel.log 'naming it by that' \
         build/tools-venv/bin/auditwheel repair -w "$dist" build/wheels/*.whl
     ls -l "$dist"/*.whl
-    if [ "$(wc -c <"$(ls "$dist"/*.whl)")" -gt 8000000 ]; then
-        echo 'tauto: error: the wheel has more than 8 MB. See what grew: unzip -lv build/dist/*.whl | sort -k3n' >&2
-        exit 1
-    fi
+    [ -z "$(find "$dist" -name '*.whl' -size +8000000c)" ] ||
+        fail "a wheel in $dist has more than 8 MB. See what grew: unzip -lv $dist/*.whl | sort -k3n"
 }
 
 # Without addresses: pip looks where it is told to.
