@@ -65,6 +65,7 @@ class qt_tasks : public tasks_runtime {
     void lock(sleeping_mutex& mutex, actor_id id, state then, nanoseconds at);
     [[nodiscard]] nanoseconds unlock(sleeping_mutex& mutex, nanoseconds at);
     [[nodiscard]] nanoseconds count_in_engine(nanoseconds at);
+    [[nodiscard]] nanoseconds end_start(actor_id id, nanoseconds at);
     void ask_to_start(actor_id id, nanoseconds at, state then);
     void try_start(actor_id id, nanoseconds at, state then);
     void enter_engine(actor_id id, nanoseconds at);
@@ -150,6 +151,12 @@ nanoseconds qt_tasks::unlock(sleeping_mutex& mutex, nanoseconds at) {
 nanoseconds qt_tasks::count_in_engine(nanoseconds at) {
     barrier_free_ = std::max(barrier_free_, at) + on().line_transfer;
     return barrier_free_;
+}
+
+// After tryStart: lets the pool's mutex go. Where no thread was started, takes it off the count again.
+nanoseconds qt_tasks::end_start(actor_id id, nanoseconds at) {
+    const nanoseconds free = unlock(pool_, at);
+    return members_[id].started ? free : count_in_engine(free);
 }
 
 // ThreadEngineBase::startThreadInternal: counts one more thread and locks the pool's mutex for tryStart.
@@ -240,8 +247,7 @@ void qt_tasks::step(actor_id id, nanoseconds at) {
         case state::start_locked:
             return try_start(id, at, state::started);
         case state::started:
-            if (one.started) return go(id, state::start, unlock(pool_, at));
-            return go(id, state::next_block, count_in_engine(unlock(pool_, at)));
+            return go(id, one.started ? state::start : state::next_block, end_start(id, at));
         case state::woken:
             return lock(pool_, id, one.after_lock, at);
         case state::woken_locked:
@@ -255,8 +261,7 @@ void qt_tasks::step(actor_id id, nanoseconds at) {
         case state::grow_locked:
             return try_start(id, at, state::grown);
         case state::grown:
-            if (one.started) return go(id, state::take, unlock(pool_, at));
-            return go(id, state::take, count_in_engine(unlock(pool_, at)));
+            return go(id, state::take, end_start(id, at));
         case state::take:
             one.now = state::in_task;
             return threads_.begin_task(id, at);
