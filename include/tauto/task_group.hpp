@@ -29,8 +29,8 @@ struct task {
     void (*run)(task& self) noexcept = nullptr;
 };
 
-// What a member does in a wait for a task that another one runs. One that does nothing waits no longer than
-// for that task and what it waits for itself, so no wait can hang.
+// What a member does while it waits for a task that another one runs. No wait hangs where it does nothing: the
+// other one runs the task to its end without it.
 enum class while_waiting { helps, does_nothing };
 
 // One outermost call: the members that share its tasks.
