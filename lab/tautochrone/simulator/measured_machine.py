@@ -56,11 +56,13 @@ def typical_record(records: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     typical = _typical(rest)
     if typical.get("cpus"):
         kinds = {cpu["cpu"]: cpu.get("kind") for cpu in first.get("cpus", ())}
-        typical["cpus"] = _as_unequal([measured["cpus"] for measured in alike], typical["cpus"], kinds)
+        typical["cpus"] = _with_typical_speeds(
+            [measured["cpus"] for measured in alike], typical["cpus"], kinds
+        )
     return {**first, "measured": {**typical, **({"reads": reads} if reads else {})}}
 
 
-def _as_unequal(
+def _with_typical_speeds(
     records: Sequence[Sequence[Mapping[str, Any]]],
     cpus: Sequence[Mapping[str, Any]],
     kinds: Mapping[int, object],
