@@ -29,8 +29,8 @@ struct task {
     void (*run)(task& self) noexcept = nullptr;
 };
 
-// What a member does while it waits for a task that another one runs. No wait hangs where it does nothing: the
-// other one runs the task to its end without it.
+// What a member does while it waits for a task that another one runs. No wait hangs where it does nothing:
+// the other one runs the task to its end without it.
 enum class while_waiting { helps, does_nothing };
 
 // One outermost call: the members that share its tasks.
