@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <utility>
 
 namespace tauto::balance {
@@ -10,15 +12,16 @@ namespace tauto::balance {
 namespace {
 
 constexpr std::array<double, 3> stakes{0.3, 0.6, 0.9};
-constexpr double enough = 20;         // evidence: wrong once in 20 programs that it does not help
-constexpr double enough_against = 7;  // nothing is lost by leaving a program to Linux
-constexpr double worth_it = 0.01;     // of the time: with less it is left alone
+constexpr double enough = 20;      // evidence: wrong once in 20 programs that it does not help
+constexpr double worth_it = 0.01;  // of the time: with less it is left alone
 constexpr double worth_it_if_estimated = 0.06;
 // Above what the fastest CPUs alone do: what slow ones do is not known well.
 constexpr double surely = 1.1;
 constexpr double to_win = 0.04;  // of what is reachable: with less it is not even tried
 // A way that is faster by this goes on while the evidence is collected.
 constexpr double clear = 1.03;
+// Nothing is lost by going on with what does as much, as long as it is compared.
+constexpr double as_good = 0.97;
 constexpr double clear_if_estimated = 1.12;
 // From here on nothing can be found that is worth a search.
 constexpr double near_the_bound = 0.93;  // of what is reachable
@@ -28,6 +31,13 @@ constexpr double short_look = 0.05;    // seconds: so short a window costs less 
 constexpr double usual_follows = 0.3;  // of what a window shows
 constexpr double fallen = 0.85;        // of its rate, twice in a row: another way may be better now
 constexpr std::size_t most_tries = 40;
+constexpr std::size_t fewest_to_judge = 4;  // pairs
+constexpr std::size_t most_recent = 30;
+constexpr double least_spread = 0.02;  // of a pair's logarithm
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr int dues_to_a_rival = 3;
+constexpr double may_still_win = 0.8;  // of the usual rate
+constexpr int windows_of_a_rival = 3;  // the last counts: shares are learned, and places found
 constexpr nanoseconds first_rest = 3'000 * millisecond;
 constexpr nanoseconds shortest_rest = 100 * millisecond;
 constexpr nanoseconds longest_rest = 160'000 * millisecond;
@@ -109,7 +119,7 @@ void effect::watch(const window& seen) {
 // `rate`: of the best way, if it was seen already.
 void effect::begin_looking(const window& alone, double rate) {
     phase_ = phase::looks;
-    does_not_ = {};
+    recent_.clear();
     alone_ = alone;
     left_ = alone.possible;
     if (rate > 0)
@@ -121,6 +131,7 @@ void effect::begin_looking(const window& alone, double rate) {
 }
 
 void effect::look(const window& seen) {
+    note_rate(way_, seen.rate());
     if (seen.rate() > best_rate_) {
         best_rate_ = seen.rate();
         best_ = way_;
@@ -140,7 +151,7 @@ void effect::look_at_next(const window& seen) {
         if (so_far < promised || seen.seconds < short_look) return;
     }
     if (best_ == way::alone) return rest(first_rest, "nothing that could be done promised a gain");
-    if (best_rate_ > (seen.counted ? clear : clear_if_estimated) * alone_.rate()) return keep();
+    if (best_rate_ > (seen.counted ? as_good : clear_if_estimated) * alone_.rate()) return keep();
     phase_ = phase::tries;
     tried_ = 0;
     start_pair();
@@ -165,13 +176,15 @@ void effect::try_with(const window& seen) {
 
 // A pair is a window that is left alone and, by lot, the one before or behind it.
 void effect::keep_on(const window& seen) {
+    if (visits_ > 0) return visit(seen);
     const bool awaits_one_behind = open_.size() == 1 && open_[0].done == way::alone;
     if (seen.done != way::alone && !awaits_one_behind) {
         note_usual(seen);
         if (begins_) plan_first_pair();
         until_pair_ -= seen.seconds;
         if (begins_ || until_pair_ > 0) return;
-        way_ = way::alone;  // the next
+        way_ = rival(seen);  // the next
+        if (way_ != way::alone) return;
         if (chance_() & 1U) open_.push_back(seen);
         return;
     }
@@ -186,11 +199,42 @@ void effect::keep_on(const window& seen) {
         if (!usual_.is_near_the_bound()) return begin_looking(both.alone, rate);
         best_rate_ = rate;
     }
-    until_pair_ = between(both.alone, rate);
+    until_pair_ = between(both.alone, lost_alone(both.alone, rate));
     const bool fell = rate < fallen * best_rate_;
     if (std::exchange(fell_, fell) && fell && both.alone.possible.size() > 1)
         return begin_looking(both.alone, rate);
     best_rate_ += (rate - best_rate_) / 4;
+}
+
+// Now and then another way is done in place of a window that is left alone: the one that was chosen first may
+// not be the best.
+way effect::rival(const window& seen) {
+    if (++dues_ % dues_to_a_rival != 0 || usual_.is_near_the_bound() ||
+        usual_.work > near_the_bound * usual_.reachable)
+        return way::alone;
+    way found = way::alone;
+    double most = 0;
+    for (const way one : seen.possible) {
+        const double hoped = rate_of(one) > 0 ? rate_of(one) : 2 * usual_.rate();
+        if (one == best_ || hoped < may_still_win * usual_.rate() || hoped <= most) continue;
+        most = hoped;
+        found = one;
+    }
+    if (found != way::alone) visits_ = windows_of_a_rival;
+    return found;
+}
+
+void effect::visit(const window& seen) {
+    if (--visits_ > 0) return;
+    const double usual = usual_.rate();
+    note_rate(way_, seen.rate());
+    if (seen.rate() > (seen.counted ? clear : clear_if_estimated) * usual) {
+        best_ = way_;
+        best_rate_ = seen.rate();
+        return keep();
+    }
+    way_ = best_;
+    until_pair_ = windows_of_a_rival * between(seen, std::max(1 - seen.rate() / usual, 0.0));
 }
 
 // What no other way can do much better than need not be compared at once.
@@ -228,14 +272,30 @@ void effect::add_pair(const pair& both) {
     logs_.push_back(log);
     helps_.add(helps);
     kept_ = kept_ || helps_.value() >= enough;
-    // Once it was seen to help, evidence against it starts again with each window in which it does.
-    if (phase_ == phase::keeps && helps && helps_.value() >= enough)
-        does_not_ = {};
-    else
-        does_not_.add(log > -least);
-    const bool undecided = phase_ == phase::keeps && helps_.value() < enough && tried_ >= most_tries;
-    if (does_not_.value() >= enough_against || undecided)
+    recent_.push_back(log);
+    if (recent_.size() > most_recent) recent_.erase(recent_.begin());
+    const gain found = recent_gain();
+    const bool too_little = found.log + found.error < least;
+    const bool undecided = phase_ == phase::keeps && helps_.value() < enough && tried_ >= most_tries &&
+                           found.log - found.error < 0;
+    if (too_little || undecided)
         rest(first_rest, "no gain was seen against windows in which Linux was left alone");
+}
+
+effect::gain effect::recent_gain() const {
+    if (recent_.empty()) return {0, infinity};
+    const auto count = static_cast<double>(recent_.size());
+    const double mean = std::accumulate(recent_.begin(), recent_.end(), 0.0) / count;
+    if (recent_.size() < fewest_to_judge) return {-mean, infinity};
+    double squares = 0;
+    for (const double one : recent_) squares += (one - mean) * (one - mean);
+    return {-mean, std::max(std::sqrt(squares / (count - 1)), least_spread) / std::sqrt(count)};
+}
+
+// The part of a window that is lost when it is left alone: over the last pairs, for Linux is lucky at times.
+double effect::lost_alone(const window& alone, double rate) const {
+    if (recent_.empty()) return rate > 0 ? std::max(1 - alone.rate() / rate, 0.0) : 0.0;
+    return std::max(1 - std::exp(-recent_gain().log), 0.0);
 }
 
 void effect::keep() {
@@ -244,20 +304,20 @@ void effect::keep() {
     tried_ = 0;
     way_ = best_;
     reason_.clear();
-    does_not_ = {};
-    until_pair_ = between(alone_, best_rate_);
+    recent_.clear();
+    note_rate(best_, best_rate_);
+    until_pair_ = between(alone_, lost_alone(alone_, best_rate_));
 }
 
-// Seconds from a window that was left alone to the next, if balanced windows do `rate`.
-double effect::between(const window& alone, double rate) const {
-    if (rate <= 0) return 0;
+// Seconds from a window in which this part was lost to the next.
+double effect::between(const window& lost, double part) const {
     // Rounds that go on when the way changes are lost, too.
-    const double lost = (alone.seconds + 2 * alone.round) * std::max(1 - alone.rate() / rate, 0.0);
-    const double spent = lost / (helps_.value() >= enough ? may_cost : may_cost_to_learn);
-    const bool costs = lost > 0 || usual_.is_near_the_bound();
-    const double fewest = costs ? fewest_between * alone.seconds : 0.0;
+    const double seconds = (lost.seconds + 2 * lost.round) * part;
+    const double spent = seconds / (helps_.value() >= enough ? may_cost : may_cost_to_learn);
+    const bool costs = seconds > 0 || usual_.is_near_the_bound();
+    const double fewest = costs ? fewest_between * lost.seconds : 0.0;
     // What is only estimated is not trusted before it was seen again.
-    const bool is_sure = alone.counted || helps_.value() >= enough;
+    const bool is_sure = lost.counted || helps_.value() >= enough;
     return std::clamp(spent, fewest, is_sure ? longest_between : fewest);
 }
 

@@ -2,6 +2,7 @@
 // Whether balancing helps, and which way: windows in which it is done beside windows in which Linux is left
 // alone.
 
+#include <array>
 #include <cstddef>
 #include <random>
 #include <string>
@@ -23,6 +24,7 @@ enum class way {
     seats,    // each stays on a CPU, and loops are shared out by speed
     fastest,  // all stay on the fastest CPUs
 };
+constexpr std::size_t ways = 4;
 const char* in_words(way one);
 
 // Evidence that a coin falls on one side more often than on the other. If it does not, the chance that this
@@ -90,6 +92,17 @@ class effect {
     void look_at_next(const window& seen);
     void try_with(const window& seen);
     void keep_on(const window& seen);
+    void visit(const window& seen);
+    way rival(const window& seen);
+    double rate_of(way one) const { return rate_of_[static_cast<std::size_t>(one)]; }
+    void note_rate(way of, double rate) { rate_of_[static_cast<std::size_t>(of)] = rate; }
+    // Of the last pairs; `error` is infinite where they are too few to judge by.
+    struct gain {
+        double log = 0;
+        double error = 0;
+    };
+    gain recent_gain() const;
+    double lost_alone(const window& alone, double rate) const;
     void note_usual(const window& seen);
     void plan_first_pair();
     void start_pair();
@@ -101,7 +114,7 @@ class effect {
     void add_pair(const pair& both);
     void rest(nanoseconds first, const std::string& reason);
     void keep();
-    double between(const window& alone, double rate) const;
+    double between(const window& lost, double part) const;
 
     std::mt19937 chance_;
     phase phase_ = phase::watches;
@@ -117,7 +130,10 @@ class effect {
     std::string last_reason_;
     std::vector<window> open_;  // of the pair
     evidence helps_;
-    evidence does_not_;
+    std::vector<double> recent_;          // logs of pairs since this way is done, the last ones
+    std::array<double, ways> rate_of_{};  // of each way when it was last seen; 0: never
+    int dues_ = 0;                        // times that the way was left for a comparison
+    int visits_ = 0;                      // windows of a rival that are still to come
     std::size_t tried_ = 0;
     double until_pair_ = 0;  // seconds
     bool begins_ = false;    // with a way that was not compared yet
