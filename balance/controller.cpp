@@ -20,8 +20,9 @@ constexpr int rounds_of_a_first_window = 2;
 constexpr nanoseconds longest_start = 100 * millisecond;  // until threads are known
 constexpr nanoseconds longest_settling = 300 * millisecond;
 constexpr std::size_t windows_to_learn_in = 3;
-constexpr double long_round = 15e-3;        // seconds of work: windows end with the round from here on
-constexpr double too_short_to_move = 1e-3;  // seconds of work until threads wait for each other
+constexpr double long_round = 15e-3;              // seconds of work: windows end with the round from here on
+constexpr double too_short_to_move = 1e-3;        // seconds of work until threads wait for each other
+constexpr double too_short_where_seated = 10e-3;  // a look is about as far from the next
 constexpr nanoseconds look_if_unforeseen = 2 * millisecond;
 constexpr nanoseconds soonest_look = 100'000;
 constexpr nanoseconds after_an_end = 50'000;   // for the switch to be recorded
@@ -65,6 +66,7 @@ void controller::run(int signals, const std::function<bool()>& ended) {
     processor_ = processor_before;
     done_ = what_to_do();
     team_.watch_exactly(done_ == way::moves);
+    team_.trust_places(done_ != way::seats);
     for (;;) {
         const nanoseconds until =
             std::min({window_ends_, next_ask, resting() ? window_ends_ : std::min(next_look_, next_search_)});
@@ -94,7 +96,7 @@ void controller::run(int signals, const std::function<bool()>& ended) {
 }
 
 nanoseconds controller::until_next_search(nanoseconds now) const {
-    if (how_.begin_seated && now < began_ + the_start) return search_at_the_start_every;
+    if (now < began_ + the_start) return search_at_the_start_every;
     return team_.watches_exactly() ? search_where_births_are_told : search_every;
 }
 
@@ -148,13 +150,16 @@ std::vector<way> controller::possible_ways() {
     const std::vector<member*> working = team_.of_note();
     const bool can_hold = holding_.can_hold(working);
     const bool more_than_cpus = working.size() > cpus_.size();
-    std::vector<way> found;
-    const bool shared_out = holding_.loops_are_shared_out() && !more_than_cpus;
-    if (can_hold && more_than_cpus) found.push_back(way::seats);
-    // Shares are learned in the first windows.
-    if (can_hold && shared_out) found.insert(found.end(), windows_to_learn_in, way::seats);
     const double round = team_.between_places() > 0 ? team_.between_places() : stretch();
-    if (round == 0 || round >= too_short_to_move) found.push_back(way::moves);
+    const bool shared_out = holding_.loops_are_shared_out() && !more_than_cpus;
+    // Who waits at places that are told lends its CPU.
+    const bool lends = team_.between_places() > 0;
+    std::vector<way> found;
+    // Shares, and what CPUs are worth, are learned in the first windows.
+    if (can_hold && (shared_out || more_than_cpus || lends))
+        found.insert(found.end(), windows_to_learn_in, way::seats);
+    const double shortest = found.empty() ? too_short_to_move : too_short_where_seated;
+    if (round == 0 || round >= shortest) found.push_back(way::moves);
     if (can_hold) found.push_back(way::fastest);
     return found;
 }
@@ -291,6 +296,7 @@ void controller::begin_window(nanoseconds now) {
     holding_.end();
     done_ = what_to_do();
     team_.watch_exactly(done_ == way::moves);
+    team_.trust_places(done_ != way::seats);  // guests come and go
     act();
     plan_next_look(timer::now());
 }

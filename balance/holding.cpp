@@ -16,13 +16,8 @@ constexpr double new_speed = 0.01;  // published again from here on
 constexpr double least_speed = 1e-3;
 constexpr double learns = 0.7;  // of what a window shows
 constexpr int looks_until_a_change = 5;
-
-cpu_set_t mask_of(int cpu) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(static_cast<unsigned>(cpu), &set);
-    return set;
-}
+constexpr double clearly_earlier = 1.06;
+constexpr double far_off = 1.5;
 
 }  // namespace
 
@@ -35,23 +30,25 @@ bool holding::loops_are_shared_out() const {
     return shared_ != nullptr && shared_->static_loops.load(std::memory_order_relaxed) != 0;
 }
 
-int holding::hold(member& one, const cpu_set_t& on) {
+int holding::hold(member& one, const cpu_set_t& on, std::uint16_t seat) {
     if (one.marks == nullptr || one.pinned) return 0;
+    hold_word& word = one.marks->held;
+    const hold_state state = word.read(std::memory_order_relaxed).state;
     const auto known = std::ranges::find(held_, one.thread, &one_held::thread);
-    if (known != held_.end() && one.marks->held.load(std::memory_order_relaxed) == is_held) return 0;
-    if (!begin_hold(*one.marks)) return 0;
-    const moves::outcome result = mover_.hold(one.thread, on, given_);
+    if (known != held_.end() && (state == is_held || state == is_moving || state == is_guest)) return 0;
+    if (!begin_hold(word)) return 0;
+    const moves::outcome result = mover_.hold(one.thread, on, given_, one.marks, seat);
     one.pinned = result == moves::outcome::pinned;
     if (result != moves::outcome::moved) {
-        leave_hold(*one.marks);
+        leave_hold(word);
         return 0;
     }
-    if (!end_hold(*one.marks)) {
-        mover_.release(one.thread);
+    if (!end_hold(word)) {
+        mover_.release(one.thread, false);
         return 0;
     }
     one.moved = true;
-    if (known == held_.end()) held_.push_back({one.thread, one.marks, one.cpu});
+    if (known == held_.end()) held_.push_back({one.thread, one.cpu});
     return 1;
 }
 
@@ -63,60 +60,103 @@ int holding::seat(std::span<member* const> members, const speeds& cpus) {
         const std::size_t index = cpus.index_of(one->cpu);
         workers.push_back({one->done, index < cpus.size() ? index : 0, one->pinned});
     }
-    std::vector<std::size_t> wanted =
-        place(workers, cpus.per_second(), std::numeric_limits<double>::infinity());
-    seat_forker(members, wanted, cpus);
-    const bool all_sit = std::ranges::all_of(threads, [this](pid_t one) { return seats_.contains(one); });
-    if (!all_sit || changed(wanted, cpus)) {
+    const std::vector<double> worth = learned(cpus);
+    std::vector<std::size_t> wanted = place(workers, worth, std::numeric_limits<double>::infinity());
+    seat_forker(members, wanted, worth);
+    const bool all_sit = seats_.size() == threads.size() &&
+                         std::ranges::all_of(threads, [this](pid_t one) { return seats_.contains(one); });
+    if (!all_sit || changed(wanted, cpus, worth)) {
         end();
         for (std::size_t i = 0; i < threads.size(); ++i) seats_[threads[i]] = cpus[wanted[i]].cpu;
     }
     int put = 0;
-    for (member* one : members) put += hold(*one, mask_of(seats_[one->thread]));
+    for (member* one : members) {
+        const int cpu = seats_[one->thread];
+        put += hold(*one, only_on(static_cast<std::uint32_t>(cpu)), static_cast<std::uint16_t>(cpu + 1));
+    }
     std::set<int> taken;
     for (const auto& [thread, cpu] : seats_) taken.insert(cpu);
     if (loops_are_shared_out() && taken.size() == seats_.size()) publish(cpus);
+    allow_lending(cpus, worth);
     return put;
 }
 
 // Who forks the others has work of its own between two regions: it gets the fastest of their CPUs.
 void holding::seat_forker(std::span<member* const> members, std::vector<std::size_t>& seats,
-                          const speeds& cpus) {
+                          std::span<const double> worth) {
     const auto forker = std::ranges::find_if(
         members, [](const member* one) { return one->thread == one->process && !one->pinned; });
     if (forker == members.end()) return;
     std::size_t fastest = static_cast<std::size_t>(forker - members.begin());
     const std::size_t own = fastest;
     for (std::size_t i = 0; i < seats.size(); ++i)
-        if (!members[i]->pinned &&
-            cpus.per_second()[seats[i]] > same_speed * cpus.per_second()[seats[fastest]])
-            fastest = i;
+        if (!members[i]->pinned && worth[seats[i]] > same_speed * worth[seats[fastest]]) fastest = i;
     std::swap(seats[own], seats[fastest]);
 }
 
-// Whether each of several looks in a row wanted other numbers of threads on the CPUs than there are.
-bool holding::changed(const std::vector<std::size_t>& wanted, const speeds& cpus) {
-    if (wanted.size() != seats_.size()) return false;
-    std::map<int, int> more;
-    for (const std::size_t index : wanted) ++more[cpus[index].cpu];
-    for (const auto& [thread, cpu] : seats_) --more[cpu];
-    const bool others = std::ranges::any_of(more, [](const auto& one) { return one.second != 0; });
-    others_wanted_ = others ? others_wanted_ + 1 : 0;
+// Whether each of several looks in a row wanted other numbers of threads on the CPUs than there are, with
+// which all would be done clearly earlier.
+bool holding::changed(const std::vector<std::size_t>& wanted, const speeds& cpus,
+                      std::span<const double> worth) {
+    std::map<int, double> now;
+    for (const auto& [thread, cpu] : seats_) ++now[cpu];
+    std::vector<double> then(worth.size());
+    for (const std::size_t index : wanted) ++then[index];
+    double until_now = 0;
+    double until_then = 0;
+    for (std::size_t i = 0; i < worth.size(); ++i) {
+        until_now = std::max(until_now, now[cpus[i].cpu] / worth[i]);
+        until_then = std::max(until_then, then[i] / worth[i]);
+    }
+    others_wanted_ = until_now > clearly_earlier * until_then ? others_wanted_ + 1 : 0;
     return others_wanted_ > looks_until_a_change;
 }
 
-void holding::learn(std::span<member* const> members) {
-    if (published_.empty() || members.size() != seats_.size()) return;
-    double sum = 0;
-    for (const member* one : members) sum += static_cast<double>(one->was_busy);
-    const double usual = sum / static_cast<double>(members.size());
-    for (const member* one : members) {
-        const auto busy = static_cast<double>(one->was_busy);
-        const auto seat = seats_.find(one->thread);
-        if (seat != seats_.end() && busy > 0)
-            learned_[seat->second] *= std::pow(std::clamp(usual / busy, 0.5, 2.0), learns);
+// Shares of loops show it well. Parts of equal size do not, as looks are far apart: they count where they say
+// something quite different from the probe.
+std::vector<double> holding::learned(const speeds& cpus) const {
+    std::vector<double> found = cpus.per_second();
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        const auto known = learned_.find(cpus[i].cpu);
+        if (known == learned_.end()) continue;
+        const double ratio = known->second / std::max(cpus.probed()[i], least_speed);
+        found[i] =
+            published_.empty() && ratio > 1 / far_off && ratio < far_off ? cpus.probed()[i] : known->second;
     }
-    double most = least_speed;
+    return found;
+}
+
+// A CPU is worth what its threads had to do over the time in which it was at it: the weight by which loops
+// were shared out, or so many equal parts. It was at it as long as the one of them that took longest, and at
+// least as long as they ran one after the other.
+void holding::learn(std::span<member* const> members) {
+    struct load {
+        double threads = 0;
+        double longest = 0;  // seconds
+        double ran = 0;
+    };
+    std::map<int, load> loads;
+    for (const member* one : members) {
+        const auto seat = seats_.find(one->thread);
+        if (seat == seats_.end() || one->was_busy <= 0) return;
+        load& there = loads[seat->second];
+        ++there.threads;
+        there.longest = std::max(there.longest, timer::to_seconds(one->was_busy));
+        there.ran += one->had_worked;
+    }
+    double most = 0;
+    std::map<int, double> shown;
+    for (const auto& [cpu, there] : loads) {
+        const auto known = learned_.find(cpu);
+        const double amount = published_.empty() || known == learned_.end() ? there.threads : known->second;
+        most = std::max(most, shown[cpu] = amount / std::max(there.longest, there.ran));
+    }
+    for (const auto& [cpu, worth] : shown) {
+        const double now = std::max(worth / most, least_speed);
+        double& before = learned_.try_emplace(cpu, now).first->second;
+        before *= std::pow(std::clamp(now / before, 0.5, 2.0), learns);
+    }
+    most = least_speed;
     for (const auto& [cpu, speed] : learned_) most = std::max(most, speed);
     for (auto& [cpu, speed] : learned_) speed = std::max(speed / most, least_speed);
 }
@@ -126,7 +166,7 @@ int holding::gather(std::span<member* const> members, const speeds& cpus) {
     CPU_ZERO(&fastest);
     for (const int cpu : cpus.fastest()) CPU_SET(static_cast<unsigned>(cpu), &fastest);
     int put = 0;
-    for (member* one : members) put += hold(*one, fastest);
+    for (member* one : members) put += hold(*one, fastest, 0);
     return put;
 }
 
@@ -145,11 +185,20 @@ void holding::publish(const speeds& cpus) {
     publish_speeds(shared_->cpu_speeds, weights.data(), static_cast<std::uint32_t>(weights.size()));
 }
 
+void holding::allow_lending(const speeds& cpus, std::span<const double> worth) {
+    if (shared_ == nullptr) return;
+    for (std::size_t i = 0; i < cpus.size(); ++i)
+        if (const auto cpu = static_cast<std::size_t>(cpus[i].cpu); cpu < most_cpus)
+            shared_->paces[cpu].store(static_cast<std::uint32_t>(std::lround(unit * worth[i])),
+                                      std::memory_order_relaxed);
+    shared_->lending.store(1, std::memory_order_release);
+}
+
 void holding::end() {
+    if (shared_ != nullptr) shared_->lending.store(0, std::memory_order_release);
     std::vector<moves::order> back;
     for (const one_held& one : held_) {
         mover_.release(one.thread);
-        if (one.marks->thread() == one.thread) leave_hold(*one.marks);
         back.push_back({one.thread, one.came_from});
     }
     mover_.make(back, given_, false);

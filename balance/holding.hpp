@@ -29,7 +29,7 @@ class holding {
     // Each on a CPU by itself, the fastest first; who is left over, where it gets most. Publishes the speeds
     // if each has its own.
     int seat(std::span<member* const> members, const speeds& cpus);
-    // After a window on seats: who was busy for longer than the others gets a smaller share.
+    // After a window on seats: what each CPU is worth, by how long its threads were busy.
     void learn(std::span<member* const> members);
     // All on the CPUs that are as fast as the fastest.
     int gather(std::span<member* const> members, const speeds& cpus);
@@ -37,18 +37,21 @@ class holding {
     void end();
 
   private:
-    int hold(member& one, const cpu_set_t& on);
+    // `seat`: 1 + the CPU, or 0 where there are several.
+    int hold(member& one, const cpu_set_t& on, std::uint16_t seat);
     static void seat_forker(std::span<member* const> members, std::vector<std::size_t>& seats,
-                            const speeds& cpus);
-    bool changed(const std::vector<std::size_t>& wanted, const speeds& cpus);
+                            std::span<const double> worth);
+    std::vector<double> learned(const speeds& cpus) const;
+    bool changed(const std::vector<std::size_t>& wanted, const speeds& cpus, std::span<const double> worth);
     void publish(const speeds& cpus);
+    // Who waits on a seat may take others onto it.
+    void allow_lending(const speeds& cpus, std::span<const double> worth);
 
     cpu_set_t given_;
     moves& mover_;
     page* shared_;
     struct one_held {
         pid_t thread;
-        slot* marks;
         int came_from;
     };
     std::vector<one_held> held_;

@@ -163,21 +163,24 @@ int run(options wish) {
         return exit_not_found;
     }
     answer found;
+    // The guard reads the page, so it comes behind it.
+    preloaded library{nullptr, "--no-preload"};
+    if (wish.pid != 0)
+        library.reason = "it runs already";
+    else if (!wish.no_preload)
+        library = preload_marks(*program, given);
+    found.not_preloaded = library.reason;
     moves mover;
     tauto::launch::guard keeper([&mover](pid_t) { mover.put_back_all(); });
     speeds cpus(probe(cpus_of(given)));
     int status = 0;
     if (wish.pid != 0) {
-        found.not_preloaded = "it runs already";
         become_prompt();
         controller all(wish.pid, given, cpus, mover, wish.how);
         status = follow_process(wish.pid, self, all);
         found.fill(all);
     } else {
         if (!wish.keep_waits) found.waits = set_waits();
-        const preloaded library =
-            wish.no_preload ? preloaded{nullptr, "--no-preload"} : preload_marks(*program, given);
-        found.not_preloaded = library.reason;
         const bool may_be_seated =
             library.marks != nullptr && (wish.how.only == way::alone || wish.how.only == way::seats);
         if (may_be_seated && !wish.keep_threads) {

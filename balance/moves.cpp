@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <tauto/error.hpp>
 
@@ -15,6 +16,12 @@ namespace {
 
 constexpr int looks_of_the_guard = 10;
 constexpr useconds_t between_looks = 20'000;
+
+// Whether it is the mask of one of the CPUs to which it may have been put.
+bool is_mask_of(const hold_value& held, const cpu_set_t& mask) {
+    const auto is = [&](std::uint32_t cpu) { return cpu > 0 && CPU_ISSET(cpu - 1, &mask) != 0; };
+    return CPU_COUNT(&mask) == 1 && (is(held.on) || is(held.next));
+}
 
 }  // namespace
 
@@ -39,9 +46,8 @@ void moves::make(std::span<order> orders, const cpu_set_t& given, bool even_pinn
         one.result = outcome::pinned;
         const auto cpu = static_cast<unsigned>(one.cpu);
         if (!(even_pinned ? CPU_ISSET(cpu, &kept.mask) != 0 : CPU_EQUAL(&kept.mask, &given) != 0)) continue;
-        cpu_set_t& only = kept.narrow;
-        CPU_ZERO(&only);
-        CPU_SET(cpu, &only);
+        kept.marks = nullptr;
+        const cpu_set_t only = kept.narrow = only_on(cpu);
         kept.thread.store(one.thread, std::memory_order_release);
         one.result = sched_setaffinity(one.thread, sizeof only, &only) == 0 ? outcome::moved : outcome::gone;
     }
@@ -52,7 +58,8 @@ void moves::make(std::span<order> orders, const cpu_set_t& given, bool even_pinn
     ++count_;
 }
 
-moves::outcome moves::hold(pid_t thread, const cpu_set_t& cpus, const cpu_set_t& given) {
+moves::outcome moves::hold(pid_t thread, const cpu_set_t& cpus, const cpu_set_t& given, slot* marks,
+                           std::uint16_t seat) {
     const auto known = held_.find(thread);
     std::size_t at = known == held_.end() ? at_once : known->second;
     while (known == held_.end() && at < capacity && narrow_[at].thread.load(std::memory_order_relaxed) != 0)
@@ -66,29 +73,43 @@ moves::outcome moves::hold(pid_t thread, const cpu_set_t& cpus, const cpu_set_t&
     if (!is_ours && CPU_EQUAL(&now, &given) == 0) return outcome::pinned;
     kept.mask = given;
     kept.narrow = cpus;
+    kept.marks = marks;
     kept.thread.store(thread, std::memory_order_release);
     held_[thread] = at;
+    if (marks != nullptr && !confirm_hold(marks->held, seat)) {
+        release(thread);
+        return outcome::gone;
+    }
     return sched_setaffinity(thread, sizeof cpus, &cpus) == 0 ? outcome::moved : outcome::gone;
 }
 
-void moves::release(pid_t thread) {
+void moves::release(pid_t thread, bool by_word) {
     const auto found = held_.find(thread);
     if (found == held_.end()) return;
+    if (!by_word) narrow_[found->second].marks = nullptr;
     put_back(found->second, found->second + 1);
     held_.erase(found);
 }
 
-void moves::widen(const entry& narrow) {
+void moves::widen(const entry& narrow, hold_state by) {
     const pid_t thread = narrow.thread.load(std::memory_order_acquire);
+    if (thread == 0) return;
+    slot* const marks = narrow.marks != nullptr && narrow.marks->thread() == thread ? narrow.marks : nullptr;
+    std::optional<hold_value> held;
+    if (marks != nullptr) {
+        held = begin_release(marks->held, by, [] { usleep(1); });
+        if (!held) return;
+    }
     cpu_set_t now;
-    if (thread != 0 && sched_getaffinity(thread, sizeof now, &now) == 0 &&
-        CPU_EQUAL(&now, &narrow.narrow) != 0)
+    if (sched_getaffinity(thread, sizeof now, &now) == 0 &&
+        (CPU_EQUAL(&now, &narrow.narrow) != 0 || (held && is_mask_of(*held, now))))
         sched_setaffinity(thread, sizeof narrow.mask, &narrow.mask);
+    if (marks != nullptr) leave_hold(marks->held);
 }
 
-void moves::put_back(std::size_t first, std::size_t end) const {
+void moves::put_back(std::size_t first, std::size_t end, hold_state by) const {
     for (std::size_t i = first; i < end; ++i) {
-        widen(narrow_[i]);
+        widen(narrow_[i], by);
         narrow_[i].thread.store(0, std::memory_order_release);
     }
 }
@@ -98,10 +119,10 @@ int moves::put_back_all() const {
     const auto is_narrow = [](const entry& one) { return one.thread.load(std::memory_order_acquire) != 0; };
     if (std::ranges::none_of(all, is_narrow)) return 0;
     for (int look = 0; look < looks_of_the_guard; ++look) {
-        for (std::size_t i = 0; i < capacity; ++i) widen(narrow_[i]);
+        for (std::size_t i = 0; i < capacity; ++i) widen(narrow_[i], is_guarded);
         usleep(between_looks);
     }
-    put_back(0, capacity);
+    put_back(0, capacity, is_guarded);
     return looks_of_the_guard;
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <span>
 
+#include "balance/page.hpp"
 #include "timer/clock.hpp"
 
 namespace tauto::balance {
@@ -37,9 +38,12 @@ class moves {
     void make(std::span<order> orders, const cpu_set_t& given, bool even_pinned);
 
     // Keeps a thread on these CPUs until it is released. Its children inherit the mask: for threads that give
-    // themselves their own mask again before they have any.
-    outcome hold(pid_t thread, const cpu_set_t& cpus, const cpu_set_t& given);
-    void release(pid_t thread);
+    // themselves their own mask again before they have any. `marks`: its slot, with a word that the caller
+    // has begun and ends; may be null. `seat`: for that word.
+    outcome hold(pid_t thread, const cpu_set_t& cpus, const cpu_set_t& given, slot* marks = nullptr,
+                 std::uint16_t seat = 0);
+    // Gives it its own mask, if its word says that it is held, or whatever that says.
+    void release(pid_t thread, bool by_word = true);
 
     // Puts back each mask that is narrow, and that the program has not changed since. For the guard: a mask
     // that a killed process was about to set may become narrow a moment later, so it looks again; how often.
@@ -51,14 +55,15 @@ class moves {
   private:
     struct entry {
         std::atomic<pid_t> thread;
+        slot* marks;  // of a thread that is held
         cpu_set_t mask;
         cpu_set_t narrow;
     };
     static constexpr std::size_t at_once = 1024;
     static constexpr std::size_t capacity = 2 * at_once;  // the second half: those that are held
 
-    static void widen(const entry& narrow);
-    void put_back(std::size_t first, std::size_t end) const;
+    static void widen(const entry& narrow, hold_state by);
+    void put_back(std::size_t first, std::size_t end, hold_state by = becomes_held) const;
 
     entry* narrow_;
     std::map<pid_t, std::size_t> held_;

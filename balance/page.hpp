@@ -22,11 +22,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "balance/hold.hpp"
+
 namespace tauto::balance {
 
 inline constexpr char page_variable[] = "TAUTO_BALANCE_PAGE";
 inline constexpr std::uint64_t page_magic = 0x6563'6e61'6c61'6274;  // "tbalance"
-inline constexpr std::uint32_t page_version = 4;
+inline constexpr std::uint32_t page_version = 5;
 inline constexpr std::uint32_t most_slots = 1024;
 inline constexpr std::uint32_t most_cpus = 1024;
 
@@ -43,15 +45,6 @@ struct progress {
     std::uint64_t at = 0;      ///< when the last was, in nanoseconds of CLOCK_MONOTONIC
 };
 
-/// Who decides where a thread runs. The controller goes from `is_own` over `becomes_held` to `is_held`; the
-/// thread goes to `stays_own` before it starts what would inherit its mask, and back when that is done.
-enum hold_state : std::uint32_t {
-    is_own = 0,        ///< it has the program's mask
-    becomes_held = 1,  ///< the controller changes its mask at this moment
-    is_held = 2,       ///< the controller keeps it on some CPUs
-    stays_own = 3,     ///< it has the program's mask, and the controller leaves it
-};
-
 /// One thread. A cache line, so that threads that wait do not disturb those that work.
 ///
 /// Invariants:
@@ -59,8 +52,7 @@ enum hold_state : std::uint32_t {
 ///   only. Each change adds one to the generation, so a controller that read a dead thread's word cannot free
 ///   the slot of a thread that took it since.
 /// - `passed` is odd while its owner writes `passed_at`, and goes up by two each time: who reads the same
-/// even
-///   number before and after has the time that belongs to it.
+///   even number before and after has the time that belongs to it.
 /// - `state` and `yields` are written by the owner alone, so it needs no read-modify-write. Both halves of
 ///   `state` are one word: who reads it twice and finds the same depth above 0 and the same count has seen
 ///   one wait that went on all the while.
@@ -73,7 +65,7 @@ struct alignas(64) slot {
     std::atomic<std::uint64_t> owner;
     std::atomic<std::uint64_t> state;
     std::atomic<std::uint64_t> yields;  ///< calls of sched_yield
-    std::atomic<std::uint32_t> held;    ///< a hold_state
+    hold_word held;
     std::atomic<std::uint64_t> passed;
     std::atomic<std::uint64_t> passed_at;
 
@@ -115,6 +107,9 @@ struct page {
     alignas(64) std::array<slot, most_slots> slots;
     cpu_set_t given;                          ///< the program's own CPUs; written before it starts
     std::atomic<std::uint32_t> static_loops;  ///< by a process in which loops can be shared out by speed
+    std::atomic<std::uint32_t> lending;       ///< threads that wait may lend their CPUs; see lending.hpp
+    /// Of CPU k, in any unit; 0: not known. Hints, so each is read for itself.
+    std::array<std::atomic<std::uint32_t>, most_cpus> paces;
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
@@ -185,7 +180,7 @@ inline bool take(slot& one, std::uint64_t found, pid_t thread) noexcept {
         return false;
     one.state.store(0, std::memory_order_relaxed);
     one.yields.store(0, std::memory_order_relaxed);
-    one.held.store(is_own, std::memory_order_relaxed);
+    one.held.bits.store(0, std::memory_order_relaxed);  // is_own
     one.passed.store(0, std::memory_order_relaxed);
     return true;
 }
@@ -253,50 +248,6 @@ inline void pass(slot& one, std::uint64_t now) noexcept {
     one.passed.store(before + 1, std::memory_order_relaxed);
     one.passed_at.store(now, std::memory_order_release);
     one.passed.store(before + 2, std::memory_order_release);
-}
-
-/// By the controller, before it gives the thread a mask. False: it may not.
-inline bool begin_hold(slot& one) noexcept {
-    std::uint32_t found = is_own;
-    return one.held.compare_exchange_strong(found, becomes_held, std::memory_order_acq_rel) ||
-           (found == is_held &&
-            one.held.compare_exchange_strong(found, becomes_held, std::memory_order_acq_rel));
-}
-
-/// By the controller, when it has. False: the thread wants its own mask, so it must be given back.
-inline bool end_hold(slot& one) noexcept {
-    std::uint32_t found = becomes_held;
-    return one.held.compare_exchange_strong(found, is_held, std::memory_order_acq_rel);
-}
-
-/// By the controller, when the thread has its own mask again.
-inline void leave_hold(slot& one) noexcept {
-    for (std::uint32_t found : {becomes_held, is_held})
-        one.held.compare_exchange_strong(found, is_own, std::memory_order_acq_rel);
-}
-
-enum class refusal { was_own, was_held, was_refused };
-
-/// By the owner: from here on the controller leaves its mask alone. `pause` is called while the controller
-/// changes it, which takes some microseconds; not for ever, because it may be killed meanwhile.
-template <class Pause>
-refusal refuse_hold(slot& own, Pause pause) noexcept {
-    constexpr int most_pauses = 1000;
-    std::uint32_t found = own.held.load(std::memory_order_acquire);
-    for (int pauses = 0; found != stays_own;) {
-        if (found == becomes_held && pauses++ < most_pauses) {
-            pause();
-            found = own.held.load(std::memory_order_acquire);
-        } else if (own.held.compare_exchange_weak(found, stays_own, std::memory_order_acq_rel)) {
-            return found == is_own ? refusal::was_own : refusal::was_held;
-        }
-    }
-    return refusal::was_refused;
-}
-
-/// By the owner, after refuse_hold.
-inline void allow_hold(slot& own) noexcept {
-    own.held.store(is_own, std::memory_order_release);
 }
 
 /// By the controller alone. `count` weights; 0 of them: loops are shared out equally again.

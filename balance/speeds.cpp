@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "balance/hold.hpp"
 #include "balance/placing.hpp"
 
 namespace tauto::balance {
@@ -31,9 +32,7 @@ struct probed {
 
 // A chain of dependent multiplications, without memory.
 void probe_one(int cpu, probed& into) {
-    cpu_set_t only;
-    CPU_ZERO(&only);
-    CPU_SET(static_cast<unsigned>(cpu), &only);
+    const cpu_set_t only = only_on(static_cast<std::uint32_t>(cpu));
     pthread_setaffinity_np(pthread_self(), sizeof only, &only);
     volatile std::uint64_t keep = 1;
     std::uint64_t value = keep;
@@ -79,6 +78,7 @@ std::vector<cpu_speed> probe(const std::vector<int>& cpus) {
 
 speeds::speeds(std::vector<cpu_speed> probed) : probed_(std::move(probed)), now_(probed_) {
     for (const cpu_speed& one : now_) per_second_.push_back(one.pace * one.share);
+    probed_per_second_ = per_second_;
 }
 
 std::size_t speeds::index_of(int cpu) const {

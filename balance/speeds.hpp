@@ -31,6 +31,8 @@ class speeds {
     const cpu_speed& operator[](std::size_t index) const { return now_[index]; }
     // Work a second of each CPU.
     const std::vector<double>& per_second() const { return per_second_; }
+    // The same as the probe found it.
+    const std::vector<double>& probed() const { return probed_per_second_; }
     // Of the `count` fastest together.
     double of_the_fastest(std::size_t count) const;
     // The CPUs that are as fast as the fastest.
@@ -46,6 +48,7 @@ class speeds {
     std::vector<cpu_speed> probed_;
     std::vector<cpu_speed> now_;
     std::vector<double> per_second_;
+    std::vector<double> probed_per_second_;
 };
 
 }  // namespace tauto::balance

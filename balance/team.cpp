@@ -14,7 +14,9 @@ namespace {
 constexpr double least_stretch = 50e-6;  // what is shorter is a lock, not a part of the work
 constexpr double part_of_note = 0.05;    // of what the busiest did
 constexpr nanoseconds shortest_round = 100'000;
+constexpr int most_windows_unnoted = 2;  // of one that has a seat
 constexpr double alike = 0.35;
+constexpr double surely_wanted = 0.9;
 constexpr double follows = 0.3;           // of what a window shows
 constexpr double follows_counted = 0.15;  // so that ways are compared by one measure
 
@@ -58,6 +60,7 @@ void team::add(pid_t process, pid_t thread) {
     one.cpu = state->cpu;
     one.since = state->at;
     one.wanted.resize(cpus_.size());
+    one.windows_unnoted = most_windows_unnoted + 1;
     const auto [place, added] = members_.emplace(thread, std::move(one));
     const double least = least_done_at_work(place->second);
     place->second.done = place->second.done_at_waking =
@@ -111,12 +114,13 @@ void team::settle(member& one, nanoseconds until, nanoseconds ran) {
     one.since += span;
     const std::size_t index = cpus_.index_of(one.cpu);
     if (one.now == doing::sleeps || index == cpus_.size()) return;
-    one.wanted[index] += span;
     if (!one.spins) one.busy += span;
     nanoseconds had = one.now == doing::runs ? span : 0;
     if (ran >= 0) had = std::max<nanoseconds>(ran - one.had, 0);
     one.had += had;
     uses_[index].had += had;
+    // What a look at the files does not see: it may have slept in between.
+    if (!one.waited || watches_exactly()) one.wanted[index] += span;
     if (one.spins) return;
     const double work = timer::to_seconds(had) * cpus_[index].pace;
     one.done += work;
@@ -168,7 +172,8 @@ void team::read_marks() {
         const auto yields = static_cast<std::uint32_t>(own.yields.load(std::memory_order_relaxed));
         const wait_state state = own.waits();
         const std::uint32_t begun = std::exchange(one.begun, state.begun - yields);
-        one.spins = one.waits && state.depth > 0 && begun == one.begun;
+        one.waited = begun != one.begun;
+        one.spins = one.waits && state.depth > 0 && !one.waited;
         one.says_it_waits = state.depth > 0;
     }
 }
@@ -189,6 +194,10 @@ void team::apply(member& one, const change& what) {
     one.had = 0;
     if (!one.spins && one.now == doing::sleeps && what.now != doing::sleeps) begin_stretch(one, what.at);
     if (!one.spins && one.now != doing::sleeps && what.now == doing::sleeps) end_stretch(one);
+    if (one.cpu != what.cpu && !watches_exactly())
+        for (const int cpu : {one.cpu, what.cpu})
+            if (const std::size_t index = cpus_.index_of(cpu); index < uses_.size())
+                uses_[index].unclear = true;
     one.now = what.now;
     one.cpu = what.cpu;
     one.since = std::max(one.since, what.at);
@@ -223,7 +232,11 @@ void team::look() {
     for (std::size_t i = 0; i < uses_.size(); ++i) {
         const nanoseconds span = now - looked_;
         const nanoseconds wanted = std::min(span, std::max(uses_[i].had, uses_[i].most_wanted));
-        cpus_.note(i, span, wanted, std::min(wanted, uses_[i].had));
+        // Somebody is known to have wanted it for as long as it was had: else nothing is known.
+        const bool clear =
+            !uses_[i].unclear && (uses_[i].had == 0 || static_cast<double>(uses_[i].most_wanted) >=
+                                                           surely_wanted * static_cast<double>(uses_[i].had));
+        if (trusted_ && clear) cpus_.note(i, span, wanted, std::min(wanted, uses_[i].had));
         uses_[i] = {};
     }
     looked_ = now;
@@ -283,8 +296,12 @@ double team::places_a_second() {
 std::vector<member*> team::to_seat(bool at_once) {
     const bool all = at_once && !has_tally_;
     std::vector<member*> found;
+    const bool tell = between_places_ > 0;  // who came past none is in no team
     for (auto& [thread, one] : members_)
-        if (!one.ended && one.marks != nullptr && (one.ever_noted || all)) found.push_back(&one);
+        if (!one.ended && one.marks != nullptr &&
+            (!tell || one.marks->passed.load(std::memory_order_relaxed) > 0) &&
+            (one.windows_unnoted <= most_windows_unnoted || all))
+            found.push_back(&one);
     return found;
 }
 
@@ -295,8 +312,8 @@ team::tally team::take_tally() {
     for (const auto& [thread, one] : members_) most = std::max(most, one.worked);
     for (auto& [thread, one] : members_) {
         one.noted = one.worked > part_of_note * most;
-        one.ever_noted = one.ever_noted || one.noted;
-        one.worked = 0;
+        one.windows_unnoted = one.noted ? 0 : one.windows_unnoted + 1;
+        one.had_worked = std::exchange(one.worked, 0.0);
         one.was_busy = std::exchange(one.busy, 0);
         if (one.noted) ++found.threads;
     }

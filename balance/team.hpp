@@ -33,16 +33,18 @@ struct member {
     bool moved = false;               // ever, by us
     double worked = 0;                // since the last tally
     nanoseconds was_busy = 0;         // in the window of the last tally: it ran or waited for a CPU
+    double had_worked = 0;            // in that window
     nanoseconds busy = 0;             // since then
     std::vector<nanoseconds> wanted;  // of each CPU, since the last look
     bool noted = false;               // it did a part of note of the last window's work
-    bool ever_noted = false;          // of any window's
+    int windows_unnoted = 0;          // since the last in which it did
     slot* marks = nullptr;            // its own in the page
     progress came;                    // when the window began, as the slot tells; nothing passed: not known
     bool says_it_waits = false;       // at this look
     bool waits = false;               // it did at the last look, as its process says in the page
     bool spins = false;               // so it did all the time between the last two: what it ran is no work
     std::uint32_t begun = 0;          // waits that were no yields, at the last look
+    bool waited = false;              // it began one between the last two
     bool ended = false;
 };
 
@@ -61,13 +63,15 @@ class team {
     // Watches switches, where the system allows it, or reads /proc at each look. A thread that is interrupted
     // often is slowed by the first: one whose CPU `tauto emulate` slows takes 6 % longer.
     void watch_exactly(bool exactly);
+    // Whether a thread was where a look finds it since the look before: only then CPUs are judged.
+    void trust_places(bool trusted) { trusted_ = trusted; }
     bool watches_exactly() const { return exactly_ && !files_; }
 
     const std::map<pid_t, member>& members() const { return members_; }
     std::vector<member*> at_work();
     std::vector<member*> of_note();
-    // Those with a slot that ever did a part of note. `at_once`: before the first tally, all with a slot: of
-    // GCC's OpenMP none has one before all threads are there.
+    // Those with a slot that did a part of note lately. `at_once`: before the first tally, all with a slot:
+    // of GCC's OpenMP none has one before all threads are there.
     std::vector<member*> to_seat(bool at_once);
     // The work of a window, in seconds at speed 1, and the threads that did a part of note. A round is from
     // one moment at which threads begin to work together to the next. Where whole rounds fill most of a
@@ -122,6 +126,7 @@ class team {
     bool files_;
     bool exactly_ = false;
     bool saw_switches_ = false;
+    bool trusted_ = true;
     page* marks_;
     std::map<pid_t, member> members_;
     struct point {
@@ -141,6 +146,7 @@ class team {
     struct use {
         nanoseconds had = 0;
         nanoseconds most_wanted = 0;
+        bool unclear = false;  // somebody came or went at a time that is not known
     };
     std::vector<use> uses_;
     nanoseconds looked_ = 0;

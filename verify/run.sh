@@ -126,6 +126,18 @@ turns          safety  deadlock   WANTED_MISSED
 turns          safety  deadlock   GIVEN_BACK_BLINDLY
 turns          safety  deadlock   NO_SECOND_LOOK
 turns          safety  assertion  ENDED_AT_ONCE
+hold           safety  pass       KILLS=0
+hold           safety  pass       LENDERS=1 KILLS=2
+hold           safety  pass       STARTS=1
+hold           safety  pass       LATE
+hold           safety  assertion  NO_WORD_TO_MOVE KILLS=0
+hold           safety  assertion  GUEST_UNKNOWN KILLS=0
+hold           safety  assertion  LOST_WORD_IGNORED LATE
+hold           safety  assertion  LOST_HOLD_IGNORED LATE
+hold           safety  assertion  OWN_MASK_WIDENED
+hold           safety  assertion  GUARD_AS_CONTROLLER
+hold           safety  assertion  ASKED_AS_HELD LENDERS=1
+hold           safety  assertion  NEXT_UNKNOWN
 '
 
 folder=$(mktemp -d) || die "no temporary folder could be made under ${TMPDIR:-/tmp}"

@@ -103,11 +103,12 @@ void tauto_fork(void* where, std::int32_t count, void* code, ...) {
     va_end(given);
     const std::size_t read = region.variables <= few_variables ? few_variables : most_variables;
     for (std::size_t k = region.variables; k < read; ++k) region.variable[k] = nullptr;
+    send_guests_home();
     const bool inside = std::exchange(this_thread.in_region, true);
     original<void(void*, std::int32_t, void*, ...)>(real___kmpc_fork_call)(
         where, 1, reinterpret_cast<void*>(run_llvm_part), &region);
     this_thread.in_region = inside;
-    end_mark(region.join);
+    end_join(region);
 }
 }
 

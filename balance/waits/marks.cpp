@@ -47,7 +47,7 @@ void before_fork() {
 }
 
 void after_fork() {
-    if (this_thread.kept_for_fork != nullptr) allow_hold(*this_thread.kept_for_fork);
+    if (this_thread.kept_for_fork != nullptr) allow_hold(this_thread.kept_for_fork->held);
     this_thread.kept_for_fork = nullptr;
 }
 
@@ -91,19 +91,15 @@ slot* keep_own_mask() noexcept {
     const int error = errno;
     // A child of vfork has its parent's memory: it inherited the mask, and the slot stays as it is.
     const bool is_mine = own->thread() == gettid();
-    const refusal before = is_mine ? refuse_hold(*own, [] { syscall(SYS_sched_yield); })
-                           : own->held.load(std::memory_order_acquire) == is_own ? refusal::was_refused
-                                                                                 : refusal::was_held;
+    const refusal before = is_mine ? refuse_hold(own->held, [] { syscall(SYS_sched_yield); })
+                           : own->held.read().state == is_own ? refusal::was_refused
+                                                              : refusal::was_held;
     if (before == refusal::was_held) {
         const page* here = shared.load(std::memory_order_acquire);
-        sched_setaffinity(0, sizeof here->given, &here->given);
+        set_mask(0, here->given);
     }
     errno = error;
     return is_mine && before != refusal::was_refused ? own : nullptr;
-}
-
-void pinned() noexcept {
-    if (this_thread.own != nullptr) leave_hold(*this_thread.own);
 }
 
 void tell_of_static_loops() noexcept {
@@ -111,8 +107,12 @@ void tell_of_static_loops() noexcept {
     if (here != nullptr) here->static_loops.store(1, std::memory_order_relaxed);
 }
 
+page* the_page() noexcept {
+    return shared.load(std::memory_order_acquire);
+}
+
 const cpu_weights* published_speeds() noexcept {
-    const page* here = shared.load(std::memory_order_acquire);
+    const page* here = the_page();
     return here == nullptr ? nullptr : &here->cpu_speeds;
 }
 

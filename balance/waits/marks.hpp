@@ -21,6 +21,8 @@
 #include <cstdint>
 
 #include "balance/page.hpp"
+#include "balance/waits/lending.hpp"
+#include "timer/clock.hpp"
 
 namespace tauto::balance {
 
@@ -33,6 +35,8 @@ struct this_thread_state {
     std::uintptr_t outermost = 0;  ///< the frame of the outermost wait
     std::uint32_t refused = 0;     ///< times that no slot was free
     slot* kept_for_fork = nullptr;
+    slot* guest = nullptr;          ///< whom it lent its CPU to
+    std::uint64_t lends_since = 0;  ///< when the wait began in which it could; 0: it could not
 
     // Of LLVM's OpenMP runtime; see shares.hpp.
     team_shares* team = nullptr;  ///< of the regions that it forks
@@ -56,7 +60,7 @@ class own_mask {
   public:
     own_mask() noexcept : kept_(keep_own_mask()) {}
     ~own_mask() {
-        if (kept_ != nullptr) allow_hold(*kept_);
+        if (kept_ != nullptr) allow_hold(kept_->held);
     }
     own_mask(const own_mask&) = delete;
     own_mask& operator=(const own_mask&) = delete;
@@ -65,11 +69,11 @@ class own_mask {
     slot* kept_;
 };
 
-/// The program gave this thread a mask: it is not the controller's, so it is not taken back.
-void pinned() noexcept;
-
 /// Tells the controller that loops of this process can be shared out by speed.
 void tell_of_static_loops() noexcept;
+
+/// Null where there is none.
+page* the_page() noexcept;
 
 /// Weights that the controller published; null where there is no page.
 const cpu_weights* published_speeds() noexcept;
@@ -100,13 +104,12 @@ inline void end_mark(const slot* begun) noexcept {
     if (begun != nullptr && begun == this_thread.own) end_wait(*this_thread.own);
 }
 
-/// The thread comes past a place that all threads of its team come past.
+/// The thread comes past a place that all threads of its team come past, and waits there for the others.
 inline void note_progress(slot* own) noexcept {
     if (own == nullptr) return;
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    pass(*own,
-         static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec));
+    const auto now = static_cast<std::uint64_t>(timer::now());
+    pass(*own, now);
+    lend_cpu(*own, now);
 }
 
 /// Waits as long as it lives, also where the thread is cancelled meanwhile (see unwinding.cpp).
@@ -126,6 +129,9 @@ class wait_mark {
 class team_wait_mark : public wait_mark {
   public:
     [[gnu::always_inline]] team_wait_mark() noexcept { note_progress(begun_); }
+    [[gnu::always_inline]] ~team_wait_mark() { take_cpu_back(); }
+    team_wait_mark(const team_wait_mark&) = delete;
+    team_wait_mark& operator=(const team_wait_mark&) = delete;
 };
 
 /// From now on waits inside OpenMP are not marked in this process: who waits at a barrier may run tasks

@@ -17,7 +17,6 @@
 
 using tauto::balance::original;
 using tauto::balance::own_mask;
-using tauto::balance::pinned;
 
 TAUTO_SYSTEM(pthread_create, nullptr);
 TAUTO_SYSTEM(posix_spawn, nullptr);
@@ -131,16 +130,28 @@ TAUTO_IN_FRONT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set
     return original<int(pthread_t, size_t, cpu_set_t*)>(real_pthread_getaffinity_np)(thread, size, mask);
 }
 
+namespace {
+
+// Of this thread: the program's mask, and nobody changes it meanwhile. The controller then finds a mask that
+// is not its own.
+template <class Call>
+int set_own_mask(bool is_own, Call set) noexcept {
+    if (!is_own) return set();
+    const own_mask meanwhile;
+    return set();
+}
+
+}  // namespace
+
 TAUTO_IN_FRONT int sched_setaffinity(pid_t thread, size_t size, const cpu_set_t* mask) noexcept {
-    const int result =
-        original<int(pid_t, size_t, const cpu_set_t*)>(real_sched_setaffinity)(thread, size, mask);
-    if (result == 0 && (thread == 0 || thread == gettid())) pinned();
-    return result;
+    return set_own_mask(thread == 0 || thread == gettid(), [&] {
+        return original<int(pid_t, size_t, const cpu_set_t*)>(real_sched_setaffinity)(thread, size, mask);
+    });
 }
 
 TAUTO_IN_FRONT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t* mask) noexcept {
-    const int result =
-        original<int(pthread_t, size_t, const cpu_set_t*)>(real_pthread_setaffinity_np)(thread, size, mask);
-    if (result == 0 && pthread_equal(thread, pthread_self()) != 0) pinned();
-    return result;
+    return set_own_mask(pthread_equal(thread, pthread_self()) != 0, [&] {
+        return original<int(pthread_t, size_t, const cpu_set_t*)>(real_pthread_setaffinity_np)(thread, size,
+                                                                                               mask);
+    });
 }

@@ -27,7 +27,10 @@ class barrier_mark {
                      : begin_mark(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)))) {
         note_progress(begun_);
     }
-    [[gnu::always_inline]] ~barrier_mark() { end_mark(begun_); }
+    [[gnu::always_inline]] ~barrier_mark() {
+        take_cpu_back();
+        end_mark(begun_);
+    }
     barrier_mark(const barrier_mark&) = delete;
     barrier_mark& operator=(const barrier_mark&) = delete;
 
@@ -51,8 +54,9 @@ void run_gcc_part(void* given) {
 template <class... Rest>
 void fork_gcc(original_function& name, void (*code)(void*), void* data, Rest... rest) {
     gcc_region region{{&this_thread, nullptr}, code, data};
+    send_guests_home();
     original<void(void (*)(void*), void*, Rest...)>(name)(run_gcc_part, &region, rest...);
-    end_mark(region.join);
+    end_join(region);
 }
 
 }  // namespace

@@ -12,7 +12,9 @@ struct forked_region {
 };
 
 inline void begin_part(const forked_region& region) noexcept {
-    if (region.forker != &this_thread && this_thread.own != nullptr) forget_waits(*this_thread.own);
+    if (region.forker == &this_thread || this_thread.own == nullptr) return;
+    take_cpu_back();
+    forget_waits(*this_thread.own);
 }
 
 inline void end_part(forked_region& region) noexcept {
@@ -22,6 +24,11 @@ inline void end_part(forked_region& region) noexcept {
     note_progress(begun);
     this_thread.outermost = UINTPTR_MAX;
     if (region.forker == &this_thread) region.join = begun;
+}
+
+inline void end_join(const forked_region& region) noexcept {
+    if (region.join != nullptr) take_cpu_back();
+    end_mark(region.join);
 }
 
 }  // namespace tauto::balance

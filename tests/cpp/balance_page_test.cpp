@@ -8,9 +8,12 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -278,13 +281,24 @@ TEST_CASE("a reader beside the writer sees no mixture of two weights") {
     CHECK(mixed == 0);
 }
 
+namespace {
+
+const auto never = [] { FAIL("nobody changes its mask"); };
+
+bool put_on(hold_word& word, std::uint16_t seat) {
+    return begin_hold(word) && confirm_hold(word, seat) && end_hold(word);
+}
+
+}  // namespace
+
 TEST_CASE("a_thread_that_keeps_its_own_mask_is_not_held") {
-    slot one{};
-    const auto never = [] { FAIL("nobody changes its mask"); };
-    REQUIRE(begin_hold(one));
-    REQUIRE(end_hold(one));
+    hold_word one{};
+    REQUIRE(put_on(one, 3));
+    CHECK(one.read().seat == 3);
+    CHECK(one.read().on == 3);
     CHECK(refuse_hold(one, never) == refusal::was_held);
     CHECK_FALSE(begin_hold(one));
+    CHECK_FALSE(begin_release(one, becomes_held, never));
     CHECK(refuse_hold(one, never) == refusal::was_refused);
     leave_hold(one);
     CHECK_FALSE(begin_hold(one));
@@ -294,17 +308,149 @@ TEST_CASE("a_thread_that_keeps_its_own_mask_is_not_held") {
     CHECK(begin_hold(one));
 }
 
-TEST_CASE("a_thread_waits_while_its_mask_is_changed_but_not_for_a_killed_controller") {
-    slot one{};
+TEST_CASE("a_thread_may_refuse_while_the_controller_only_looks") {
+    hold_word one{};
     REQUIRE(begin_hold(one));
+    CHECK(refuse_hold(one, never) == refusal::was_own);
+    CHECK_FALSE(confirm_hold(one, 1));
+    allow_hold(one);
+    REQUIRE(begin_hold(one));
+    leave_hold(one);  // it was pinned
+    CHECK(one.read().state == is_own);
+}
+
+TEST_CASE("a_thread_waits_while_its_mask_is_changed_but_not_for_a_killed_controller") {
+    hold_word one{};
+    REQUIRE((begin_hold(one) && confirm_hold(one, 1)));
     int pauses = 0;
     CHECK(refuse_hold(one, [&] { pauses += end_hold(one) ? 1 : 1000; }) == refusal::was_held);
     CHECK(pauses == 1);
     allow_hold(one);
-    REQUIRE(begin_hold(one));
+    REQUIRE((begin_hold(one) && confirm_hold(one, 1)));
     CHECK(refuse_hold(one, [&] { ++pauses; }) == refusal::was_held);
     CHECK(pauses > 100);
     CHECK_FALSE(end_hold(one));  // so it gives the mask back
+}
+
+TEST_CASE("a_held_thread_is_a_guest_elsewhere_and_comes_home") {
+    hold_word one{};
+    CHECK_FALSE(begin_move(one, {.state = is_held}, 7));  // it is not
+    REQUIRE(put_on(one, 3));
+    const hold_value at_home = one.read();
+    std::optional<hold_value> moving = begin_move(one, at_home, 7);
+    REQUIRE(moving);
+    CHECK_FALSE(begin_move(one, at_home, 8));  // another lender comes too late
+    CHECK(one.read().on == 3);
+    CHECK(one.read().next == 7);
+    REQUIRE(end_move(one, *moving, is_guest));
+    CHECK(one.read().state == is_guest);
+    CHECK(one.read().seat == 3);
+    CHECK(one.read().on == 7);
+    moving = begin_move(one, one.read(), one.read().seat);
+    REQUIRE((moving && end_move(one, *moving, is_held)));
+    CHECK(std::bit_cast<std::uint64_t>(one.read()) == std::bit_cast<std::uint64_t>(at_home));
+}
+
+TEST_CASE("who_releases_waits_for_a_lender_but_not_for_a_killed_one") {
+    hold_word one{};
+    REQUIRE(put_on(one, 3));
+    const std::optional<hold_value> moving = begin_move(one, one.read(), 7);
+    int pauses = 0;
+    const std::optional<hold_value> was = begin_release(one, becomes_held, [&] {
+        if (++pauses == 5) end_move(one, *moving, is_guest);
+    });
+    REQUIRE(was);
+    CHECK(was->state == is_guest);
+    CHECK(was->on == 7);
+    CHECK(pauses == 5);
+    leave_hold(one);
+    CHECK(one.read().state == is_own);
+
+    REQUIRE(put_on(one, 3));
+    const std::optional<hold_value> lost = begin_move(one, one.read(), 7);
+    const std::optional<hold_value> taken = begin_release(one, is_guarded, [&] { ++pauses; });
+    REQUIRE(taken);
+    CHECK(pauses > 100);
+    CHECK(taken->on == 3);  // its mask is one of these two
+    CHECK(taken->next == 7);
+    CHECK_FALSE(end_move(one, *lost, is_guest));
+    leave_hold(one);
+    CHECK(one.read().state == is_own);
+}
+
+TEST_CASE("a_guard_takes_the_word_of_a_killed_controller_from_its_thread_only_in_its_turn") {
+    hold_word one{};
+    REQUIRE((begin_hold(one) && confirm_hold(one, 1)));
+    CHECK(begin_release(one, is_guarded, never));
+    int pauses = 0;
+    CHECK(refuse_hold(one, [&] {
+              if (++pauses == 3) leave_hold(one);
+          }) == refusal::was_own);
+    CHECK(pauses == 3);
+}
+
+TEST_CASE("no_thread_passes_on_a_mask_that_the_controller_or_a_lender_set") {
+    constexpr std::uint32_t given = 0;
+    constexpr int starts = 10'000;
+    hold_word word{};
+    std::atomic<std::uint32_t> mask{given};
+    std::atomic<bool> over{false};
+    std::atomic<int> moved{0};
+    const auto pause = [] { std::this_thread::yield(); };
+    std::thread controller([&] {
+        for (std::uint16_t seat = 1; !over; seat = static_cast<std::uint16_t>(3 - seat)) {
+            if (!begin_hold(word)) continue;
+            if (confirm_hold(word, seat)) {
+                mask = seat;
+                if (!end_hold(word)) mask = given;
+            }
+            for (int i = 0; i < 30; ++i) pause();
+            if (begin_release(word, becomes_held, pause)) {
+                mask = given;
+                leave_hold(word);
+            }
+        }
+    });
+    std::vector<std::thread> lenders;
+    for (const std::uint16_t own : {std::uint16_t{11}, std::uint16_t{12}})
+        lenders.emplace_back([&, own] {
+            for (; !over; pause()) {
+                const hold_value found = word.read(std::memory_order_relaxed);
+                if (found.state != is_held && (found.state != is_guest || found.on != own)) continue;
+                const bool lends = found.state == is_held;
+                const std::uint16_t next = lends ? own : found.seat;
+                const std::optional<hold_value> moving = begin_move(word, found, next);
+                if (!moving) continue;
+                mask = next;
+                if (end_move(word, *moving, lends ? is_guest : is_held))
+                    ++moved;
+                else
+                    mask = given;
+            }
+        });
+    int inherited = 0;
+    int held = 0;
+    // Who has the word gives it back before long, so nobody takes it away.
+    const auto patient = [&] { std::this_thread::sleep_for(std::chrono::microseconds(1)); };
+    for (int i = 0; i < starts; ++i) {
+        if (refuse_hold(word, patient) == refusal::was_held) {
+            ++held;
+            mask = given;
+        }
+        inherited += mask != given ? 1 : 0;
+        pause();
+        inherited += mask != given ? 1 : 0;
+        allow_hold(word);
+        for (int k = 0; k < i % 50; ++k) pause();
+    }
+    over = true;
+    controller.join();
+    for (std::thread& one : lenders) one.join();
+    CHECK(inherited == 0);
+    CHECK(held > 0);
+    CHECK(moved > 0);
+    if (begin_release(word, becomes_held, pause)) mask = given;
+    CHECK(mask == given);
 }
 
 }  // namespace tauto::balance

@@ -305,6 +305,46 @@ TEST_CASE("who_begins_seated_is_compared_with_linux_and_looks_for_better_ways") 
     CHECK(judged.now() == effect::phase::keeps);
 }
 
+TEST_CASE("a_way_that_was_not_chosen_is_tried_again_now_and_then") {
+    for (const bool other_is_better : {true, false}) {
+        effect judged(1);
+        CHECK(after(judged, {0.5, 0.9, 0.8, 0.7}) == way::seats);
+        int seated = 0;
+        int windows = 0;
+        for (; windows < 3000; ++windows) {
+            const way now = judged.next();
+            seated += now == way::seats ? 1 : 0;
+            // By now threads wait for each other where the CPUs are shared.
+            const double moved = other_is_better ? 1.1 : 0.8;
+            after(judged, {now == way::alone ? 0.5 : now == way::moves ? moved : 0.9});
+        }
+        CAPTURE(other_is_better);
+        CHECK(judged.now() == effect::phase::keeps);
+        if (other_is_better)
+            CHECK(seated < windows / 2);
+        else
+            CHECK(seated > 9 * windows / 10);
+    }
+}
+
+TEST_CASE("what_does_as_much_as_linux_goes_on_only_until_that_is_sure") {
+    effect judged(1);
+    std::mt19937 chance(1);
+    std::normal_distribution<double> spread(0.0, 0.03);
+    int windows = 0;
+    for (; windows < 5000 && judged.now() != effect::phase::rests; ++windows) {
+        window seen = on_fast_and_slow();
+        seen.possible = {way::seats};
+        seen.done = judged.next();
+        seen.counted = true;
+        seen.work = 0.1 * 0.8 * std::exp(spread(chance));
+        judged.add(seen);
+        if (windows == 1) CHECK(judged.now() != effect::phase::rests);
+    }
+    CHECK(judged.now() == effect::phase::rests);
+    CHECK(judged.pairs() >= 4);
+}
+
 TEST_CASE("who_begins_near_the_bound_is_compared_late_and_nothing_else_is_looked_at") {
     effect judged(1, true);
     double until_pair = 0;
@@ -417,6 +457,37 @@ TEST_CASE("a_mask_that_the_program_set_while_it_was_held_stays") {
     mover.release(sleeper.pid());
     const cpu_set_t after = mask_of(sleeper.pid());
     CHECK(CPU_EQUAL(&own, &after));
+}
+
+TEST_CASE("a_thread_that_is_on_anothers_cpu_has_its_own_mask_again_when_it_is_released_or_we_end") {
+    const child sleeper;
+    const cpu_set_t before = mask_of(sleeper.pid());
+    if (CPU_COUNT(&before) < 2) return;
+    const cpu_set_t first = only_first_of(before);
+    cpu_set_t rest = before;
+    CPU_CLR(static_cast<unsigned>(first_cpu_of(before)), &rest);
+    const cpu_set_t second = only_first_of(rest);
+    const auto number = [](const cpu_set_t& of) { return static_cast<std::uint16_t>(first_cpu_of(of) + 1); };
+    for (const bool killed : {false, true})        // in the middle of the move
+        for (const bool we_end : {false, true}) {  // so that the guard does it
+            slot marks{};
+            marks.owner = static_cast<std::uint32_t>(sleeper.pid());
+            REQUIRE(begin_hold(marks.held));
+            moves mover;
+            REQUIRE(mover.hold(sleeper.pid(), first, before, &marks, number(first)) == moves::outcome::moved);
+            REQUIRE(end_hold(marks.held));
+            const auto moving = begin_move(marks.held, marks.held.read(), number(second));
+            REQUIRE(moving);
+            REQUIRE(sched_setaffinity(sleeper.pid(), sizeof second, &second) == 0);
+            if (!killed) REQUIRE(end_move(marks.held, *moving, is_guest));
+            if (we_end)
+                CHECK(mover.put_back_all() > 1);
+            else
+                mover.release(sleeper.pid());
+            const cpu_set_t after = mask_of(sleeper.pid());
+            CHECK(CPU_EQUAL(&before, &after));
+            CHECK(marks.held.read().state == is_own);
+        }
 }
 
 TEST_CASE("a_guard_looks_again_only_where_it_finds_a_narrow_mask") {

@@ -6,7 +6,7 @@ import fcntl
 import mmap
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from tautochrone.machine import runners
 
 # As balance/page.hpp has it.
 MAGIC = 0x65636E616C616274
-VERSION = 4
-IS_HELD = 2
+VERSION = 5
+IS_HELD = 3
 SLOTS = 1024
 CPUS = 1024
 HEAD = struct.Struct("=QIIQI")
@@ -24,7 +24,9 @@ SLOTS_AT = (SPEEDS_AT + 8 + 4 * CPUS + 63) // 64 * 64
 SLOT_BYTES = 64
 GIVEN_AT = SLOTS_AT + SLOTS * SLOT_BYTES
 GIVEN_BYTES = 128
-BYTES = (GIVEN_AT + GIVEN_BYTES + 4 + 63) // 64 * 64
+LENDING_AT = GIVEN_AT + GIVEN_BYTES + 4
+PACES_AT = LENDING_AT + 4
+BYTES = (PACES_AT + 4 * CPUS + 63) // 64 * 64
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,14 @@ class BalancePage:
     def hold(self, thread: int, cpu: int) -> None:
         """What the controller does to keep a thread on a CPU."""
         at = next(at for at, owner, *_ in self._slots() if owner & 0xFFFFFFFF == thread)
-        struct.pack_into("=I", self._bytes, at + 24, IS_HELD)
+        struct.pack_into("=3H", self._bytes, at + 24, IS_HELD, cpu + 1, cpu + 1)
         os.sched_setaffinity(thread, {cpu})
+
+    def allow_lending(self, paces: Mapping[int, int]) -> None:
+        """Threads that wait may take those on slower CPUs onto theirs."""
+        for cpu, pace in paces.items():
+            struct.pack_into("=I", self._bytes, PACES_AT + 4 * cpu, pace)
+        struct.pack_into("=I", self._bytes, LENDING_AT, 1)
 
     def static_loops(self) -> bool:
         """Whether a process has said that its loops can be shared out by speed."""

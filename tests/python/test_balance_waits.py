@@ -275,6 +275,48 @@ def test_a_mask_that_a_held_thread_gives_itself_stays(built: Callable[..., Path]
         assert program.process.stdout.readline() == "1\n"
 
 
+@pytest.mark.parametrize(
+    ("what", "lends"),
+    [("slower", True), ("as fast", False), ("slower, not allowed", False), ("slower, pinned", False)],
+)
+def test_who_waits_takes_a_thread_on_a_slower_cpu_onto_its_own(
+    built: Callable[..., Path], what: str, lends: bool
+) -> None:
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) < 2:
+        pytest.skip("needs two CPUs")
+    first, second = allowed[:2]
+    page = BalancePage()
+    with conversation(page, built("lending.c", "gcc")) as program:
+        behind = program.heard("works")
+        waiting = program.process.pid
+        wait_until(lambda: program.waits(waiting).depth > 0, "the first wait")
+        page.hold(waiting, first)
+        page.hold(behind, second)
+        if what != "slower, not allowed":
+            page.allow_lending({first: 4, second: 4 if what == "as fast" else 1})
+        # Nothing is lent before a wait was seen to be long enough.
+        for home in ({second}, {first} if lends else {second}):
+            if what == "slower, pinned":
+                os.sched_setaffinity(behind, home := set(allowed))
+            began = program.waits(waiting).begun
+            program.go_on()
+            assert program.heard("works") == behind
+            wait_until(lambda began=began: program.waits(waiting).begun > began, "the next wait")
+            wait_until(lambda: program.sleeps(waiting), "sleep")
+            assert os.sched_getaffinity(behind) == home
+            assert os.sched_getaffinity(waiting) == {first}
+        if what == "slower":  # it goes home when the wait ends, and nothing is lent in the next
+            page.allow_lending({first: 1, second: 1})
+            home = {second}
+        program.go_on()
+        program.heard("works")
+        assert os.sched_getaffinity(behind) == home
+        program.go_on()
+        program.heard("ended")
+        assert os.sched_getaffinity(waiting) == {first}
+
+
 @pytest.mark.parametrize("page", ["", "/no/such/file", "/dev/zero", "/proc/self/exe"])
 def test_without_a_page_the_program_runs_as_always(built: Callable[..., Path], page: str) -> None:
     environment = BalancePage().environment() | {"TAUTO_BALANCE_PAGE": page}

@@ -1,0 +1,158 @@
+#pragma once
+// Who decides where a thread runs: the program, the controller, or a thread of the program that has nothing
+// to do. A word in shared memory; see page.hpp.
+
+#include <sched.h>
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <optional>
+
+namespace tauto::balance {
+
+enum hold_state : std::uint16_t {
+    is_own,        ///< it has the program's mask
+    is_asked,      ///< the controller looks whether it may change its mask
+    becomes_held,  ///< the controller changes its mask
+    is_held,       ///< it stays on its seat, or on several CPUs
+    is_moving,     ///< a thread of the program changes its mask
+    is_guest,      ///< it is on the CPU of a thread that waits
+    is_guarded,    ///< the controller's guard gives it the program's mask again
+    stays_own,     ///< it has the program's mask, and everybody leaves it
+};
+
+/// What a word says.
+struct hold_value {
+    hold_state state = is_own;
+    std::uint16_t seat = 0;  ///< 1 + the CPU on which it is held; 0: on several
+    std::uint16_t on = 0;    ///< 1 + the CPU to which it was put last
+    std::uint16_t next = 0;  ///< `is_moving`: 1 + the CPU to which it is put
+};
+static_assert(sizeof(hold_value) == sizeof(std::uint64_t));
+
+/// Of one thread. The controller goes from `is_own` over `is_asked` and `becomes_held` to `is_held`, and from
+/// there over `becomes_held` to `is_own`. A thread of the program that waits may lend its CPU to one that is
+/// held: from `is_held` over `is_moving` to `is_guest`, and back. The thread itself goes to `stays_own`
+/// before it starts what would inherit its mask.
+///
+/// Invariant: who changes the mask of a thread has first brought its word to a value that is his alone: a
+/// word with `becomes_held` is the controller's, with `is_guarded` its guard's, with `is_moving` that of
+/// the one who set it, with `stays_own` the thread's. Nobody else changes such a word, but for one thing: who
+/// waited for too long takes it away, because the one who had it may have been killed. So who has set a mask
+/// and finds another word gives the thread the program's mask. Whoever was killed, the mask is the program's
+/// or that of `seat`, `on` or `next`. verify/hold.pml has the steps.
+///
+/// Memory orders: all that is said is in the word, so each change is an acquire and a release only for the
+/// masks, which the kernel orders. Those who only choose a thread read it relaxed: they compare the whole
+/// word when they change it.
+struct hold_word {
+    std::atomic<std::uint64_t> bits;
+
+    [[nodiscard]] hold_value read(std::memory_order order = std::memory_order_acquire) const noexcept {
+        return std::bit_cast<hold_value>(bits.load(order));
+    }
+    /// False: it says something else meanwhile.
+    bool change(hold_value from, hold_value to) noexcept {
+        auto expected = std::bit_cast<std::uint64_t>(from);
+        return bits.compare_exchange_strong(expected, std::bit_cast<std::uint64_t>(to),
+                                            std::memory_order_acq_rel);
+    }
+};
+
+/// The mask with this CPU alone.
+inline cpu_set_t only_on(std::uint32_t cpu) noexcept {
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    CPU_SET(cpu, &mask);
+    return mask;
+}
+
+namespace detail {
+
+constexpr int most_pauses = 1000;  // whoever has the word may have been killed
+
+inline hold_value with(hold_value one, hold_state state) noexcept {
+    one.state = state;
+    return one;
+}
+
+}  // namespace detail
+
+/// By the controller, before it looks whether the thread has the program's mask. False: it may not.
+inline bool begin_hold(hold_word& word) noexcept {
+    return word.change({}, {.state = is_asked});
+}
+
+/// When it has, before the controller gives it another. `seat`: 1 + the CPU, or 0.
+inline bool confirm_hold(hold_word& word, std::uint16_t seat) noexcept {
+    return word.change({.state = is_asked}, {.state = becomes_held, .seat = seat, .on = seat});
+}
+
+/// When it is done. False: the thread wants its own mask, so it must be given back.
+inline bool end_hold(hold_word& word) noexcept {
+    const hold_value found = word.read();
+    return found.state == becomes_held && word.change(found, detail::with(found, is_held));
+}
+
+/// Before the thread gets the program's mask again: by the controller (`by`: becomes_held) or its guard
+/// (is_guarded). What the word said; nothing where the thread is not held, or not any more.
+template <class Pause>
+std::optional<hold_value> begin_release(hold_word& word, hold_state by, Pause pause) noexcept {
+    for (int pauses = 0;;) {
+        const hold_value found = word.read();
+        if (found.state == is_own || found.state == stays_own) return std::nullopt;
+        if (found.state == is_moving && pauses++ < detail::most_pauses)
+            pause();
+        else if (found.state == is_asked && word.change(found, {}))
+            return std::nullopt;
+        else if (found.state != is_asked && word.change(found, detail::with(found, by)))
+            return found;
+    }
+}
+
+/// When it has: by the same.
+inline void leave_hold(hold_word& word) noexcept {
+    const hold_value found = word.read();
+    if (found.state == is_asked || found.state == becomes_held || found.state == is_guarded)
+        word.change(found, {});
+}
+
+/// By a thread of the program that puts the thread on another CPU, after it has read `found`. What the word
+/// says then; nothing where it says something else by now.
+inline std::optional<hold_value> begin_move(hold_word& word, hold_value found, std::uint16_t next) noexcept {
+    hold_value moving = detail::with(found, is_moving);
+    moving.next = next;
+    if (!word.change(found, moving)) return std::nullopt;
+    return moving;
+}
+
+/// When it has. False: the word was taken away, so the thread must get the program's mask.
+inline bool end_move(hold_word& word, hold_value moving, hold_state to) noexcept {
+    return word.change(moving, {.state = to, .seat = moving.seat, .on = moving.next});
+}
+
+enum class refusal { was_own, was_held, was_refused };
+
+/// By the thread itself: from here on everybody leaves its mask alone. `pause` is called while somebody
+/// changes it, which takes some microseconds; not for ever, because he may be killed meanwhile.
+template <class Pause>
+refusal refuse_hold(hold_word& own, Pause pause) noexcept {
+    for (int pauses = 0;;) {
+        const hold_value found = own.read();
+        if (found.state == stays_own) return refusal::was_refused;
+        const bool changes =
+            found.state == becomes_held || found.state == is_moving || found.state == is_guarded;
+        if (changes && pauses++ < detail::most_pauses)
+            pause();
+        else if (own.change(found, {.state = stays_own}))
+            return found.state == is_own || found.state == is_asked ? refusal::was_own : refusal::was_held;
+    }
+}
+
+/// By the thread itself, after refuse_hold.
+inline void allow_hold(hold_word& own) noexcept {
+    own.change({.state = stays_own}, {});
+}
+
+}  // namespace tauto::balance

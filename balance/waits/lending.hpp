@@ -1,0 +1,30 @@
+#pragma once
+// A thread that waits lends its CPU: it takes a thread that still works on a slower CPU, or on one that has
+// to be shared, onto its own until the wait ends.
+//
+// Only threads that the controller keeps on seats lend and are guests, and only while it allows that in the
+// page. A change of CPUs costs some tens of microseconds, so a CPU is lent where the last wait that began in
+// the same way was longer.
+
+#include <sched.h>
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "balance/page.hpp"
+
+namespace tauto::balance {
+
+/// Past the function that the program's own calls go through. 0: the calling thread.
+void set_mask(pid_t thread, const cpu_set_t& mask) noexcept;
+
+/// At the begin of a wait that all threads of a team come past; `now` as in `pass`. One look at each slot.
+void lend_cpu(slot& own, std::uint64_t now) noexcept;
+
+/// At its end: the guest goes to its seat again, and so does this thread if it was one.
+void take_cpu_back() noexcept;
+
+/// Before a region begins: guests that wait shall wake up on their seats.
+void send_guests_home() noexcept;
+
+}  // namespace tauto::balance
