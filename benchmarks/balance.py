@@ -29,9 +29,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from benchmarks.foreign import Program, programs
 from tautochrone.machine import runners
 from tautochrone.machine.emulate import emulated
 from tautochrone.machine.probe import read_machine
@@ -41,7 +43,6 @@ from tautochrone.verdicts import median_interval
 SCHEMA = "tautochrone.balance-benchmark/3"
 REGIONS_MS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
 BARRIER_MS = 30.0
-INPUT_BYTES = 48_000_000
 SOURCE = Path(__file__).parent / "programs" / "static_loop.cpp"
 
 PASSIVE = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
@@ -49,15 +50,6 @@ PINNED = {**PASSIVE, "OMP_PROC_BIND": "true", "OMP_PLACES": "cores"}
 
 # Work on one fast CPU of each side of a loop, in seconds.
 SECONDS = {"fast": 0.6, "linux": 0.8, "pinned": 0.4, "balance": 5.0, "linux, more": 0.8}
-
-NUMPY = """
-import hashlib, sys, numpy
-draw = numpy.random.default_rng(1)
-a = draw.random(({size}, {size}))
-for _ in range({times}):
-    {work}
-print(hashlib.sha256(numpy.round(b, 6).tobytes()).hexdigest())
-"""
 
 Line = dict[str, Any]
 
@@ -104,6 +96,10 @@ class Bench:
             words = ["clang++", "-std=c++20", "-O3", "-fopenmp", str(SOURCE), f"-L{folder}"]
             subprocess.run([*words, "-o", self.loops["clang"]], check=True)
         self.each = {name: self._steps_of_a_millisecond(loop) for name, loop in self.loops.items()}
+
+    @cached_property
+    def calls(self) -> dict[str, Program]:
+        return programs(self.folder)
 
     def _steps_of_a_millisecond(self, loop: str) -> float:
         side = Side([loop, "4800000", "10"], {"OMP_NUM_THREADS": "1"}, self.fast)
@@ -166,42 +162,22 @@ class Bench:
                 later.join()
         return line
 
-    def program(self, name: str, words: Sequence[str], place: str) -> Line:
+    def program(self, name: str, program: Program, place: str) -> Line:
         """Both sides of a program, whose answers must be the same."""
         line: Line = {"program": name, "cpus": place}
         answers = {}
-        sides = {"linux": list(words), "balance": balanced(words)}
+        sides = {"linux": list(program.words), "balance": balanced(program.words)}
         for side in self.chance.sample(sorted(sides), len(sides)):
-            told, line[side] = Side(sides[side]).run()
-            answers[side] = hashlib.sha256(told.encode()).hexdigest()
+            told, line[side] = Side(sides[side], {**PASSIVE, **program.variables}).run()
+            answer = program.answer.read_bytes() if program.answer else told.encode()
+            answers[side] = hashlib.sha256(answer).hexdigest()
         line["same_answer"] = answers["linux"] == answers["balance"]
         return line
 
 
-def programs(folder: Path) -> dict[str, list[str]]:
-    """Those that are here, on a file made for them."""
-    data = folder / "data"
-    chance = random.Random(1)
-    words = [bytes(chance.choices(range(97, 123), k=chance.randint(2, 9))) for _ in range(5000)]
-    data.write_bytes(b" ".join(chance.choices(words, k=INPUT_BYTES // 7)))
-    gemm = NUMPY.format(size=1200, times=40, work="b = a @ a")
-    eigenvalues = NUMPY.format(size=1000, times=3, work="b = numpy.linalg.eigvalsh(a + a.T)")
-    found = {
-        "numpy gemm": [sys.executable, "-c", gemm],
-        "numpy eigenvalues": [sys.executable, "-c", eigenvalues],
-        "xz": ["xz", "-T2", "-2", "--block-size=1MiB", "-c", str(data)],
-        "zstd": ["zstd", "-T2", "-12", "-q", "-c", str(data)],
-        "x264": [
-            *("x264", "--quiet", "--no-progress", "--threads", "2", "--frames", "240"),
-            *("--input-res", "352x288", "--demuxer", "raw", "-o", "-", str(data)),
-        ],
-    }
-    return {name: call for name, call in found.items() if shutil.which(call[0])}
-
-
 def lines_of_a_turn(bench: Bench, asked: argparse.Namespace) -> Iterator[Line]:
     parts = asked.parts.split(",")
-    calls = programs(bench.folder) if {"programs", "equal"} & {*parts} else {}
+    calls = bench.calls if {"programs", "equal"} & {*parts} else {}
     with emulated(dict.fromkeys(bench.slow, asked.factor)):
         if "loops" in parts:
             for region in map(float, asked.regions.split(",")):
@@ -211,14 +187,14 @@ def lines_of_a_turn(bench: Bench, asked: argparse.Namespace) -> Iterator[Line]:
             for count in (4, 8, 16):
                 yield bench.threads(count)
         if "programs" in parts:
-            for name, words in calls.items():
-                yield bench.program(name, words, "unequal")
+            for name, call in calls.items():
+                yield bench.program(name, call, "unequal")
     if "midway" in parts:
         yield bench.midway(10.0, asked.factor)
     if "equal" in parts:
         loop = [bench.loops["gcc"], str(round(bench.each["gcc"] * 10)), "600"]
-        for name, words in calls.items():
-            yield bench.program(name, words, "equal")
+        for name, call in calls.items():
+            yield bench.program(name, call, "equal")
         line: Line = {"equal_loop": True}
         yield line | bench.sides({"linux": (Side(loop), 6.0), "balance": (Side(balanced(loop)), 6.0)})
 
