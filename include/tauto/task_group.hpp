@@ -33,6 +33,16 @@ struct task {
 // the other one runs the task to its end without it.
 enum class while_waiting { helps, does_nothing };
 
+class task_region;
+
+// The region whose task the calling thread runs, and its rank there.
+struct current_region {
+    task_region* region = nullptr;
+    int rank = 0;
+    while_waiting wait = while_waiting::helps;
+};
+inline thread_local constinit current_region running_tasks;
+
 // One outermost call: the members that share its tasks.
 class task_region {
   public:
@@ -66,11 +76,12 @@ class task_region {
         }
     }
 
-    // Runs other members' tasks until done() is true.
+    // Runs other members' tasks until done() is true, unless the thread is isolated.
     template <class Done>
     void help_until(int rank, Done&& done, while_waiting wait = while_waiting::helps) noexcept {
+        const bool helps = wait == while_waiting::helps && running_tasks.wait == while_waiting::helps;
         for (int turns = 0; !done(); ++turns) {
-            if (wait == while_waiting::helps && help(rank)) {
+            if (helps && help(rank)) {
                 turns = 0;
             } else if (crowded_ || turns > 1000) {
                 std::this_thread::yield();
@@ -87,13 +98,6 @@ class task_region {
     std::vector<task_deque<task>> deques_;
     bool crowded_;
 };
-
-// The region whose task the calling thread runs, and its rank there.
-struct current_region {
-    task_region* region = nullptr;
-    int rank = 0;
-};
-inline thread_local constinit current_region running_tasks;
 
 // Runs root() as the first task of a region on all members. Its exception goes on to the caller.
 template <class Root>
@@ -147,7 +151,7 @@ struct framed_task : task {
 
 template <class First, class Second>
 void invoke_both(First& first, Second& second, while_waiting wait = while_waiting::helps) {
-    const auto [region, rank] = running_tasks;
+    const auto [region, rank, _] = running_tasks;
     framed_task<Second> other(second);
     task_deque<task>& own = region->deque(rank);
     if (!own.add(&other)) {  // as deep as that, there is enough to steal
@@ -252,7 +256,7 @@ class task_group {
         };
         auto one = std::make_unique<owned>(*this, std::forward<Function>(function));
         left_.fetch_add(1, std::memory_order_relaxed);
-        const auto [region, rank] = detail::running_tasks;
+        const auto [region, rank, _] = detail::running_tasks;
         owned* const added = one.release();
         if (!shared_ || !region->deque(rank).add(added)) added->detail::task::run(*added);
     }
@@ -261,7 +265,7 @@ class task_group {
     // at its end.
     void wait() noexcept {
         if (!shared_) return;
-        const auto [region, rank] = detail::running_tasks;
+        const auto [region, rank, _] = detail::running_tasks;
         detail::task_region::run_down_to(region->deque(rank), level_);
         region->help_until(rank, [this] { return left_.load(std::memory_order_acquire) == 0; });
     }
@@ -311,5 +315,25 @@ class task_group {
     std::atomic<bool> failed_{false};  // relaxed: a task that does not see it yet begins all the same
     std::exception_ptr failure_;       // by whoever failed first; read when no task is left
 };
+
+// Calls function(). Where that waits for tasks of its own, the calling thread runs no others meanwhile: for
+// functions that wait while they hold a lock, or while a variable of the thread has a value of theirs.
+// Members with nothing to do take its tasks all the same, so no wait hangs.
+template <std::invocable Function>
+decltype(auto) isolate(Function&& function) {
+    class isolation {
+      public:
+        isolation() noexcept
+            : before_(std::exchange(detail::running_tasks.wait, detail::while_waiting::does_nothing)) {}
+        ~isolation() { detail::running_tasks.wait = before_; }
+        isolation(const isolation&) = delete;
+        isolation& operator=(const isolation&) = delete;
+
+      private:
+        detail::while_waiting before_;
+    };
+    const isolation until_the_end;
+    return std::invoke(std::forward<Function>(function));
+}
 
 }  // namespace tauto

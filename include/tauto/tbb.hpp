@@ -578,6 +578,11 @@ inline int max_concurrency() {
 inline int current_thread_index() {
     return tauto::detail::running_as.rank;
 }
+// The thread runs nothing but what function adds while function waits for it.
+template <class Function>
+auto isolate(Function&& function) -> decltype(function()) {
+    return tauto::isolate(std::forward<Function>(function));
+}
 }  // namespace this_task_arena
 
 }  // namespace tbb

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -195,6 +196,50 @@ TEST_CASE("groups: what a task throws comes out of run_all, and the rest is left
         CHECK(run.load() == 0);
         CHECK_THROWS_WITH(
             task_group::run_all(some, [](task_group&) { throw std::runtime_error("bad body"); }), "bad body");
+    }
+}
+
+TEST_CASE("who is isolated runs nothing else while it waits" *
+          doctest::description("algorithms.md, promise 16")) {
+    using namespace std::chrono_literals;
+    for (const bool isolated : {true, false}) {
+        team some(shared_by(3));
+        std::atomic<bool> is_there{false};
+        std::atomic<bool> second_began{false};
+        std::atomic<bool> over{false};
+        std::atomic<int> ran_inside{0};
+        static thread_local bool inside = false;
+        task_group::run_all(some, [&](task_group& group) {
+            // On the second member: once the third is at work, only the first could run what this adds.
+            group.run([&] {
+                is_there = true;
+                while (!second_began.load()) std::this_thread::yield();
+                for (int k = 0; k < 10; ++k) group.run([&] { ran_inside += inside ? 1 : 0; });
+                while (!over.load()) std::this_thread::sleep_for(1ms);
+            });
+            while (!is_there.load()) std::this_thread::yield();
+            const auto pair = [&] {
+                inside = true;
+                parallel_invoke(
+                    some,
+                    [&] {
+                        while (!second_began.load()) std::this_thread::yield();
+                    },
+                    [&] {
+                        second_began = true;
+                        if (isolated) std::this_thread::sleep_for(20ms);
+                        while (!isolated && ran_inside.load() == 0) std::this_thread::yield();
+                    });
+                inside = false;
+                return 7;
+            };
+            CHECK((isolated ? isolate(pair) : pair()) == 7);
+            over = true;
+        });
+        CAPTURE(isolated);
+        CHECK((ran_inside.load() == 0) == isolated);
+        // It helps again.
+        CHECK(fibonacci(some, 15) == 610);
     }
 }
 
