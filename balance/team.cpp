@@ -233,10 +233,10 @@ void team::look() {
         const nanoseconds span = now - looked_;
         const nanoseconds wanted = std::min(span, std::max(uses_[i].had, uses_[i].most_wanted));
         // Somebody is known to have wanted it for as long as it was had: else nothing is known.
-        const bool clear =
+        const bool is_clear =
             !uses_[i].unclear && (uses_[i].had == 0 || static_cast<double>(uses_[i].most_wanted) >=
                                                            surely_wanted * static_cast<double>(uses_[i].had));
-        if (trusted_ && clear) cpus_.note(i, span, wanted, std::min(wanted, uses_[i].had));
+        if (trusted_ && is_clear) cpus_.note(i, span, wanted, std::min(wanted, uses_[i].had));
         uses_[i] = {};
     }
     looked_ = now;

@@ -33,6 +33,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parents[1])  # the package, in place of its own folder
+
 from benchmarks.foreign import Program, programs
 from tautochrone.machine import runners
 from tautochrone.machine.emulate import emulated
