@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <optional>
+#include <utility>
 
 #include "balance/waits/marks.hpp"
 
@@ -126,6 +127,7 @@ void lend_cpu(slot& own, std::uint64_t now) noexcept {
     page* here = the_page();
     if (here == nullptr || here->lending.load(std::memory_order_relaxed) == 0) return;
     const hold_value self = look_at(own);
+    this_thread.came_as_guest = self.state == is_guest;
     if (!sits(self)) return;
     const auto [one, found] = who_gets_least(*here, own, self.on - 1U);
     if (one == nullptr) return;
@@ -147,12 +149,13 @@ void take_cpu_back() noexcept {
                         std::memory_order_relaxed);
         this_thread.lends_since = 0;
     }
-    if (this_thread.guest == nullptr && look_at(*own).state != is_guest) return;
+    const bool goes_home = std::exchange(this_thread.came_as_guest, false);
+    if (this_thread.guest == nullptr && !goes_home) return;
     const page* const here = the_page();
     slot* const guest = this_thread.guest;
     this_thread.guest = nullptr;
     if (guest != nullptr) send_home(*guest, *here);
-    send_home(*this_thread.own, *here);
+    if (goes_home) send_home(*this_thread.own, *here);
 }
 
 void send_guests_home() noexcept {

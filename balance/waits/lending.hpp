@@ -21,7 +21,8 @@ void set_mask(pid_t thread, const cpu_set_t& mask) noexcept;
 /// At the begin of a wait that all threads of a team come past; `now` as in `pass`. One look at each slot.
 void lend_cpu(slot& own, std::uint64_t now) noexcept;
 
-/// At its end: the guest goes to its seat again, and so does this thread if it was one.
+/// At its end: the guest goes to its seat again, and so does this thread if it came to the wait as one. Who
+/// was taken while it was about to wake up stays: its part is still to come.
 void take_cpu_back() noexcept;
 
 /// Before a region begins: guests that wait shall wake up on their seats.

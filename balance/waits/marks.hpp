@@ -37,6 +37,7 @@ struct this_thread_state {
     slot* kept_for_fork = nullptr;
     slot* guest = nullptr;          ///< whom it lent its CPU to
     std::uint64_t lends_since = 0;  ///< when the wait began in which it could; 0: it could not
+    bool came_as_guest = false;     ///< to the wait: on another thread's CPU
 
     // Of LLVM's OpenMP runtime; see shares.hpp.
     team_shares* team = nullptr;  ///< of the regions that it forks

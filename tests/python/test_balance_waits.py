@@ -290,7 +290,7 @@ def test_who_waits_takes_a_thread_on_a_slower_cpu_onto_its_own(
     with conversation(page, built("lending.c", "gcc")) as program:
         behind = program.heard("works")
         waiting = program.process.pid
-        wait_until(lambda: program.waits(waiting).depth > 0, "the first wait")
+        wait_until(lambda: program.waits(waiting).begun > 1, "the wait behind the one at which both began")
         page.hold(waiting, first)
         page.hold(behind, second)
         if what != "slower, not allowed":
@@ -311,7 +311,7 @@ def test_who_waits_takes_a_thread_on_a_slower_cpu_onto_its_own(
             home = {second}
         program.go_on()
         program.heard("works")
-        assert os.sched_getaffinity(behind) == home
+        wait_until(lambda: os.sched_getaffinity(behind) == home, "the way home")
         program.go_on()
         program.heard("ended")
         assert os.sched_getaffinity(waiting) == {first}

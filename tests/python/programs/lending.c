@@ -1,24 +1,12 @@
 // Two threads that meet at barriers. The second comes when it has read a line, and the first waits for it.
 #define _GNU_SOURCE
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+
+#include "conversation.h"
 
 enum { rounds = 4 };
 
 static pthread_barrier_t barrier;
-
-static void say(const char* what) {
-    char line[64];
-    const int length = snprintf(line, sizeof line, "%s %d\n", what, (int)gettid());
-    if (write(1, line, (size_t)length) != length) exit(4);
-}
-
-static void listen(void) {
-    char line[16];
-    if (fgets(line, sizeof line, stdin) == NULL) exit(3);
-}
 
 static void* second(void* unused) {
     pthread_barrier_wait(&barrier);

@@ -1,25 +1,14 @@
 // Two OpenMP threads, one of which waits. They say what they do, and the first goes on when it reads a line.
 #define _GNU_SOURCE
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "conversation.h"
 
 int omp_get_thread_num(void);  // not every compiler has its header
 
 static atomic_int at_work, over, began, waiter;
-
-static void say(const char* what) {
-    char line[64];
-    const int length = snprintf(line, sizeof line, "%s %d\n", what, (int)gettid());
-    if (write(1, line, (size_t)length) != length) exit(4);
-}
-
-static void listen(void) {
-    char line[16];
-    if (fgets(line, sizeof line, stdin) == NULL) exit(3);
-}
 
 static void work(void) {
     atomic_store(&at_work, 1);
@@ -37,11 +26,15 @@ static void let_work(void) {
 static void at_barrier(void) {
 #pragma omp parallel num_threads(2)
     {
-        if (omp_get_thread_num() == 1) say("waits");
-        else listen();
+        if (omp_get_thread_num() == 1)
+            say("waits");
+        else
+            listen();
 #pragma omp barrier
-        if (omp_get_thread_num() == 1) work();
-        else let_work();
+        if (omp_get_thread_num() == 1)
+            work();
+        else
+            let_work();
     }
 }
 
@@ -71,8 +64,10 @@ static void after_loop(int dynamic) {
                 }
             }
         }
-        if (omp_get_thread_num() == atomic_load(&waiter)) work();
-        else let_work();
+        if (omp_get_thread_num() == atomic_load(&waiter))
+            work();
+        else
+            let_work();
     }
 }
 
@@ -80,8 +75,10 @@ static void after_loop(int dynamic) {
 static void at_join(void) {
 #pragma omp parallel num_threads(2)
     {
-        if (omp_get_thread_num() == 0) say("waits");
-        else listen();
+        if (omp_get_thread_num() == 0)
+            say("waits");
+        else
+            listen();
     }
     say("works");
     listen();
@@ -94,8 +91,10 @@ static void between(void) {
     listen();
 #pragma omp parallel num_threads(2)
     {
-        if (omp_get_thread_num() == 1) work();
-        else let_work();
+        if (omp_get_thread_num() == 1)
+            work();
+        else
+            let_work();
     }
 }
 
@@ -117,12 +116,18 @@ static void with_task(void) {
 
 int main(int count, char** words) {
     if (count != 2) return 2;
-    if (strcmp(words[1], "barrier") == 0) at_barrier();
-    else if (strcmp(words[1], "loop") == 0) after_loop(0);
-    else if (strcmp(words[1], "dynamic loop") == 0) after_loop(1);
-    else if (strcmp(words[1], "join") == 0) at_join();
-    else if (strcmp(words[1], "between") == 0) between();
-    else with_task();
+    if (strcmp(words[1], "barrier") == 0)
+        at_barrier();
+    else if (strcmp(words[1], "loop") == 0)
+        after_loop(0);
+    else if (strcmp(words[1], "dynamic loop") == 0)
+        after_loop(1);
+    else if (strcmp(words[1], "join") == 0)
+        at_join();
+    else if (strcmp(words[1], "between") == 0)
+        between();
+    else
+        with_task();
     say("ended");
     listen();
     return 0;

@@ -1,4 +1,5 @@
-// A thread that waits in one way, then works, then ends. It says what it does, and goes on when it reads a line.
+// A thread that waits in one way, then works, then ends. It says what it does, and goes on when it reads a
+// line.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -7,11 +8,12 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "conversation.h"
 
 static const char* way;
 static pthread_barrier_t barrier;
@@ -23,16 +25,8 @@ static atomic_int open_door, at_work, over;
 static sigjmp_buf back;
 static atomic_int jumped;
 
-static int is(const char* name) { return strcmp(way, name) == 0; }
-
-static void say(const char* what) {
-    printf("%s %d\n", what, (int)gettid());
-    fflush(stdout);
-}
-
-static void listen(void) {
-    char line[16];
-    if (fgets(line, sizeof line, stdin) == NULL) exit(3);
+static int is(const char* name) {
+    return strcmp(way, name) == 0;
 }
 
 static struct timespec in_an_hour(clockid_t clock) {
@@ -69,26 +63,36 @@ static void wait_for_condition(void) {
     const struct timespec real = in_an_hour(CLOCK_REALTIME), steady = in_an_hour(CLOCK_MONOTONIC);
     pthread_mutex_lock(&mutex);
     while (!atomic_load(&open_door)) {
-        if (is("timedwait")) pthread_cond_timedwait(&condition, &mutex, &real);
-        else if (is("clockwait")) pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &steady);
-        else pthread_cond_wait(&condition, &mutex);
+        if (is("timedwait"))
+            pthread_cond_timedwait(&condition, &mutex, &real);
+        else if (is("clockwait"))
+            pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &steady);
+        else
+            pthread_cond_wait(&condition, &mutex);
     }
     pthread_mutex_unlock(&mutex);
 }
 
 static void wait_once(void) {
     const struct timespec until = in_an_hour(CLOCK_REALTIME);
-    if (is("barrier")) pthread_barrier_wait(&barrier);
-    else if (is("sem") || is("cancelled sem")) sem_wait(&semaphore);
-    else if (is("timed sem")) sem_timedwait(&semaphore, &until);
-    else if (is("join")) pthread_join(joined, NULL);
-    else if (is("timed join")) pthread_timedjoin_np(joined, NULL, &until);
-    else if (is("yield")) while (!atomic_load(&open_door)) sched_yield();
+    if (is("barrier"))
+        pthread_barrier_wait(&barrier);
+    else if (is("sem") || is("cancelled sem"))
+        sem_wait(&semaphore);
+    else if (is("timed sem"))
+        sem_timedwait(&semaphore, &until);
+    else if (is("join"))
+        pthread_join(joined, NULL);
+    else if (is("timed join"))
+        pthread_timedjoin_np(joined, NULL, &until);
+    else if (is("yield"))
+        while (!atomic_load(&open_door)) sched_yield();
     else if (is("jump")) {
         if (sigsetjmp(back, 1) == 0) sem_wait(&semaphore);
         sem_post(&semaphore);
         sem_wait(&semaphore);  // the next one, which ends at once
-    } else wait_for_condition();
+    } else
+        wait_for_condition();
 }
 
 static void* waiter(void* unused) {
@@ -105,8 +109,10 @@ static void release(pthread_t thread) {
     atomic_store(&open_door, 1);
     pthread_cond_broadcast(&condition);
     pthread_mutex_unlock(&mutex);
-    if (is("jump")) pthread_kill(thread, SIGUSR1);
-    else sem_post(&semaphore);
+    if (is("jump"))
+        pthread_kill(thread, SIGUSR1);
+    else
+        sem_post(&semaphore);
     if (is("barrier")) pthread_barrier_wait(&barrier);
 }
 
@@ -143,8 +149,10 @@ int main(int count, char** words) {
     pthread_t thread;
     pthread_create(&thread, NULL, waiter, NULL);
     listen();
-    if (strncmp(way, "cancelled", 9) == 0) pthread_cancel(thread);
-    else release(thread);
+    if (strncmp(way, "cancelled", 9) == 0)
+        pthread_cancel(thread);
+    else
+        release(thread);
     while (!atomic_load(&at_work)) usleep(1000);
     listen();
     atomic_store(&over, 1);
