@@ -43,9 +43,9 @@ static_assert(sizeof(hold_value) == sizeof(std::uint64_t));
 /// and finds another word gives the thread the program's mask. Whoever was killed, the mask is the program's
 /// or that of `seat`, `on` or `next`. verify/hold.pml has the steps.
 ///
-/// Memory orders: all that is said is in the word, so each change is an acquire and a release only for the
-/// masks, which the kernel orders. Those who only choose a thread read it relaxed: they compare the whole
-/// word when they change it.
+/// Memory orders: each change is an acquire and a release, so that a change of the mask stays between those
+/// of the word. No other data hang on it: who only chooses a thread reads it relaxed, and compares the whole
+/// word when he changes it.
 struct hold_word {
     std::atomic<std::uint64_t> bits;
 

@@ -69,8 +69,8 @@ std::uint64_t places_of(const slot& one) noexcept {
     return one.passed.load(std::memory_order_relaxed) / 2;
 }
 
-// Whether it has not yet come to the place where `own` waits: it works, or was woken and
-// has not begun. Threads of a team come past as many places; of those of another team a guess is enough.
+// Whether it has not yet come to the place where `own` waits: it works, or was woken and has not begun.
+// Threads of a team come past as many places. For a thread of another team this is a guess.
 bool is_behind(const slot& one, const slot& own) noexcept {
     return &one != &own && (one.waits().depth == 0 || places_of(one) + 1 == places_of(own)) &&
            one.thread() != 0;

@@ -3,8 +3,8 @@
 // to be shared, onto its own until the wait ends.
 //
 // Only threads that the controller keeps on seats lend and are guests, and only while it allows that in the
-// page. A change of CPUs costs some tens of microseconds, so a CPU is lent where the last wait that began in
-// the same way was longer.
+// page. A change of CPUs costs some tens of microseconds, so a CPU is lent only if the last wait in which
+// there was somebody to take was longer.
 
 #include <sched.h>
 #include <sys/types.h>
