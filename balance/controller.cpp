@@ -64,9 +64,7 @@ void controller::run(int signals, const std::function<bool()>& ended) {
     nanoseconds next_ask = 0;
     const nanoseconds processor_before = timer::processor_time();
     processor_ = processor_before;
-    done_ = what_to_do();
-    team_.watch_exactly(done_ == way::moves);
-    team_.trust_places(done_ != way::seats);
+    choose_way();
     for (;;) {
         const nanoseconds until =
             std::min({window_ends_, next_ask, resting() ? window_ends_ : std::min(next_look_, next_search_)});
@@ -286,6 +284,12 @@ void controller::end_window(nanoseconds now) {
     begin_window(now);
 }
 
+void controller::choose_way() {
+    done_ = what_to_do();
+    team_.watch_exactly(done_ == way::moves);
+    team_.trust_places(done_ != way::seats);  // guests come and go
+}
+
 void controller::begin_window(nanoseconds now) {
     busiest_ = 0;
     window_began_ = now;
@@ -294,9 +298,7 @@ void controller::begin_window(nanoseconds now) {
     settles_ = !resting();
     if (settles_) window_ends_ += longest_settling;
     holding_.end();
-    done_ = what_to_do();
-    team_.watch_exactly(done_ == way::moves);
-    team_.trust_places(done_ != way::seats);  // guests come and go
+    choose_way();
     act();
     plan_next_look(timer::now());
 }

@@ -67,6 +67,8 @@ class controller {
     nanoseconds foreseen(nanoseconds now);
     double stretch() const;
     way what_to_do() const { return asks() ? effect_.next() : how_.only; }
+    // For the next window.
+    void choose_way();
     bool asks() const { return how_.only == way::alone; }
     bool resting() const { return asks() && effect_.now() == effect::phase::rests; }
 

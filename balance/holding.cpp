@@ -186,7 +186,6 @@ void holding::publish(const speeds& cpus) {
 }
 
 void holding::allow_lending(const speeds& cpus, std::span<const double> worth) {
-    if (shared_ == nullptr) return;
     for (std::size_t i = 0; i < cpus.size(); ++i)
         if (const auto cpu = static_cast<std::size_t>(cpus[i].cpu); cpu < most_cpus)
             shared_->paces[cpu].store(static_cast<std::uint32_t>(std::lround(unit * worth[i])),

@@ -47,9 +47,10 @@ void moves::make(std::span<order> orders, const cpu_set_t& given, bool even_pinn
         const auto cpu = static_cast<unsigned>(one.cpu);
         if (!(even_pinned ? CPU_ISSET(cpu, &kept.mask) != 0 : CPU_EQUAL(&kept.mask, &given) != 0)) continue;
         kept.marks = nullptr;
-        const cpu_set_t only = kept.narrow = only_on(cpu);
+        kept.narrow = only_on(cpu);
         kept.thread.store(one.thread, std::memory_order_release);
-        one.result = sched_setaffinity(one.thread, sizeof only, &only) == 0 ? outcome::moved : outcome::gone;
+        one.result = sched_setaffinity(one.thread, sizeof kept.narrow, &kept.narrow) == 0 ? outcome::moved
+                                                                                          : outcome::gone;
     }
     put_back(0, orders.size());
     const nanoseconds took = timer::now() - began;

@@ -73,8 +73,12 @@ void forked() {
 
 }  // namespace
 
+page* the_page() noexcept {
+    return shared.load(std::memory_order_acquire);
+}
+
 slot* take_slot() noexcept {
-    page* here = shared.load(std::memory_order_acquire);
+    page* here = the_page();
     if (here == nullptr || this_thread.refused++ % waits_between_tries != 0) return nullptr;
     slot* got = claim_slot(*here, gettid());
     if (got == nullptr) return nullptr;
@@ -95,7 +99,7 @@ slot* keep_own_mask() noexcept {
                            : own->held.read().state == is_own ? refusal::was_refused
                                                               : refusal::was_held;
     if (before == refusal::was_held) {
-        const page* here = shared.load(std::memory_order_acquire);
+        const page* here = the_page();
         set_mask(0, here->given);
     }
     errno = error;
@@ -103,12 +107,8 @@ slot* keep_own_mask() noexcept {
 }
 
 void tell_of_static_loops() noexcept {
-    page* here = shared.load(std::memory_order_acquire);
+    page* here = the_page();
     if (here != nullptr) here->static_loops.store(1, std::memory_order_relaxed);
-}
-
-page* the_page() noexcept {
-    return shared.load(std::memory_order_acquire);
 }
 
 const cpu_weights* published_speeds() noexcept {
@@ -119,7 +119,7 @@ const cpu_weights* published_speeds() noexcept {
 // Threads that wait now may run the first tasks. One that begins a wait at this moment may keep its mark
 // until that wait ends.
 void openmp_has_tasks() noexcept {
-    page* here = shared.load(std::memory_order_acquire);
+    page* here = the_page();
     if (here == nullptr || tasks_seen.exchange(true, std::memory_order_relaxed)) return;
     for (std::size_t k = 0; k < most_slots; ++k)
         if (of_this_process[k].load(std::memory_order_relaxed)) forget_waits(here->slots[k]);
