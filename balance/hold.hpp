@@ -68,6 +68,11 @@ inline cpu_set_t only_on(std::uint32_t cpu) noexcept {
     return mask;
 }
 
+/// Whether the thread has the program's mask, as long as its word says that.
+inline bool has_programs_mask(hold_state state) noexcept {
+    return state == is_own || state == is_asked || state == stays_own;
+}
+
 namespace detail {
 
 constexpr int most_pauses = 1000;  // whoever has the word may have been killed
@@ -146,7 +151,7 @@ refusal refuse_hold(hold_word& own, Pause pause) noexcept {
         if (changes && pauses++ < detail::most_pauses)
             pause();
         else if (own.change(found, {.state = stays_own}))
-            return found.state == is_own || found.state == is_asked ? refusal::was_own : refusal::was_held;
+            return has_programs_mask(found.state) ? refusal::was_own : refusal::was_held;
     }
 }
 

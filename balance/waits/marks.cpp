@@ -96,8 +96,8 @@ slot* keep_own_mask() noexcept {
     // A child of vfork has its parent's memory: it inherited the mask, and the slot stays as it is.
     const bool is_mine = own->thread() == gettid();
     const refusal before = is_mine ? refuse_hold(own->held, [] { syscall(SYS_sched_yield); })
-                           : own->held.read().state == is_own ? refusal::was_refused
-                                                              : refusal::was_held;
+                           : has_programs_mask(own->held.read().state) ? refusal::was_refused
+                                                                       : refusal::was_held;
     if (before == refusal::was_held) {
         const page* here = the_page();
         set_mask(0, here->given);
