@@ -15,12 +15,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.recipes import AS_ROOT, FOLDER
+
 INPUT_BYTES = 48_000_000
-SOURCES = Path(__file__).resolve().parents[1] / "recipes" / "sources"
 # Where Debian puts the sources of crates.
 CRATES = Path("/usr/share/cargo/registry")
-# Open MPI starts nothing as root without these.
-AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 NUMPY = """
 import hashlib, sys, numpy
@@ -129,7 +128,9 @@ def _lammps(folder: Path) -> dict[str, Program]:
 
 
 def _text(folder: Path) -> Path:
-    data = folder / "data"
+    data = folder.parent / "text"
+    if data.exists():
+        return data
     chance = random.Random(1)
     words = [bytes(chance.choices(range(97, 123), k=chance.randint(2, 9))) for _ in range(5000)]
     data.write_bytes(b" ".join(chance.choices(words, k=INPUT_BYTES // 7)))
@@ -152,9 +153,10 @@ def _x264(folder: Path) -> dict[str, Program]:
 
 def _go(folder: Path) -> dict[str, Program]:
     few, many = "trees = 14, 128", "trees = 14, 4096"
-    source = (SOURCES / "trees.go").read_text()
+    path = FOLDER / "sources" / "trees.go"
+    source = path.read_text()
     if few not in source:
-        raise ValueError(f"{SOURCES / 'trees.go'} has no {few!r}: write here how many trees it grows")
+        raise ValueError(f"{path} has no {few!r}: write here how many trees it grows")
     (folder / "trees.go").write_text(source.replace(few, many))
     words = ["go", "build", "-o", "trees", "trees.go"]
     subprocess.run(words, cwd=folder, env={**os.environ, "GO111MODULE": "off"}, check=True)

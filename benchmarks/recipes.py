@@ -35,7 +35,7 @@ WORK = ROOT / "build" / "recipes"
 SCHEMA = "tautochrone.recipe-result/1"
 _BEGIN, _END = "<!-- made by make recipes: begin -->", "<!-- end -->"
 # Open MPI starts nothing as root without these.
-_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -159,7 +159,7 @@ def measure(name: str, recipe: Recipe) -> Result:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    environment = {**os.environ, **_AS_ROOT, "PATH": path, "SOURCES": str(FOLDER / "sources")}
+    environment = {**os.environ, **AS_ROOT, "PATH": path, "SOURCES": str(FOLDER / "sources")}
     _run(["sh", "-euc", recipe.prepare], folder, environment, "its input could not be made")
     version = _run(["sh", "-euc", recipe.version], folder, environment, "its version is not told")
     line = recipe.words(len(os.sched_getaffinity(0)))
