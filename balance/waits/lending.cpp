@@ -69,6 +69,12 @@ std::uint64_t places_of(const slot& one) noexcept {
     return one.passed.load(std::memory_order_relaxed) / 2;
 }
 
+template <class What>
+void for_each_slot(page& shared, What what) noexcept {
+    const std::uint32_t used = std::min(shared.used.load(std::memory_order_acquire), most_slots);
+    for (std::uint32_t k = 0; k < used; ++k) what(shared.slots[k]);
+}
+
 // Whether it has not yet come to the place where `own` waits: it works, or was woken and has not begun.
 // Threads of a team come past as many places. For a thread of another team this is a guess.
 bool is_behind(const slot& one, const slot& own) noexcept {
@@ -79,12 +85,10 @@ bool is_behind(const slot& one, const slot& own) noexcept {
 // `what` gets each that sits on a CPU and is behind, with what its word says.
 template <class What>
 void for_each_behind(page& shared, const slot& own, What what) noexcept {
-    const std::uint32_t used = std::min(shared.used.load(std::memory_order_acquire), most_slots);
-    for (std::uint32_t k = 0; k < used; ++k) {
-        slot& one = shared.slots[k];
+    for_each_slot(shared, [&](slot& one) {
         const hold_value found = look_at(one);
         if (sits(found) && is_behind(one, own)) what(one, found);
-    }
+    });
 }
 
 struct choice {
@@ -162,15 +166,13 @@ void send_guests_home() noexcept {
     page* here = the_page();
     if (here == nullptr || !has_guests.load(std::memory_order_relaxed)) return;
     has_guests.store(false, std::memory_order_relaxed);
-    const std::uint32_t used = std::min(here->used.load(std::memory_order_acquire), most_slots);
-    for (std::uint32_t k = 0; k < used; ++k) {
-        slot& one = here->slots[k];
-        if (look_at(one).state != is_guest) continue;
+    for_each_slot(*here, [&](slot& one) {
+        if (look_at(one).state != is_guest) return;
         if (one.waits().depth > 0)
             send_home(one, *here);
         else
             has_guests.store(true, std::memory_order_relaxed);
-    }
+    });
 }
 
 }  // namespace tauto::balance
