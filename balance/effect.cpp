@@ -121,7 +121,7 @@ void effect::begin_looking(const window& alone, double rate) {
     phase_ = phase::looks;
     recent_.clear();
     alone_ = alone;
-    left_ = alone.possible;
+    known_ = left_ = alone.possible;
     if (rate > 0)
         std::erase(left_, best_);
     else
@@ -130,7 +130,23 @@ void effect::begin_looking(const window& alone, double rate) {
     look_at_next(alone);
 }
 
+// A program that has just begun may not have shown yet what can be done with it.
+bool effect::has_new_ways(const window& seen) {
+    const std::size_t before = left_.size();
+    for (const way one : seen.possible)
+        if (std::ranges::find(known_, one) == known_.end()) left_.push_back(one);
+    known_.insert(known_.end(), left_.begin() + static_cast<std::ptrdiff_t>(before), left_.end());
+    return left_.size() > before;
+}
+
+void effect::look_again(const window& seen) {
+    open_.clear();
+    phase_ = phase::looks;
+    look_at_next(seen);
+}
+
 void effect::look(const window& seen) {
+    has_new_ways(seen);
     note_rate(way_, seen.rate());
     if (seen.rate() > best_rate_) {
         best_rate_ = seen.rate();
@@ -162,6 +178,7 @@ void effect::start_pair() {
 }
 
 void effect::try_with(const window& seen) {
+    if (has_new_ways(seen)) return look_again(seen);
     open_.push_back(seen);
     if (open_.size() < 2) {
         way_ = seen.done == way::alone ? best_ : way::alone;
@@ -177,6 +194,8 @@ void effect::try_with(const window& seen) {
 // A pair is a window that is left alone and, by lot, the one before or behind it.
 void effect::keep_on(const window& seen) {
     if (visits_ > 0) return visit(seen);
+    if (!begins_ && !began_seated_ && !usual_.is_near_the_bound() && has_new_ways(seen))
+        return look_again(seen);
     const bool awaits_one_behind = open_.size() == 1 && open_[0].done == way::alone;
     if (seen.done != way::alone && !awaits_one_behind) {
         note_usual(seen);

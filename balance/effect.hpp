@@ -90,6 +90,8 @@ class effect {
     void begin_looking(const window& alone, double rate = 0);
     void look(const window& seen);
     void look_at_next(const window& seen);
+    bool has_new_ways(const window& seen);
+    void look_again(const window& seen);
     void try_with(const window& seen);
     void keep_on(const window& seen);
     void visit(const window& seen);
@@ -125,6 +127,7 @@ class effect {
     bool began_seated_ = false;  // and no other way was looked at since
     window alone_;               // the last before ways were looked at
     std::vector<way> left_;      // to look at
+    std::vector<way> known_;     // that are looked at since then
     std::string reason_ = "it ended before anything could be measured";
     nanoseconds rest_ = 0;
     std::string last_reason_;

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <random>
 #include <vector>
 
@@ -57,8 +59,9 @@ effect after_windows(double alone, double balanced, double noise, unsigned seed,
 class child {
   public:
     // A program, and not a fork of this one, in which a sanitizer may start a thread of its own.
-    child() {
-        std::array<char*, 3> words{const_cast<char*>("sleep"), const_cast<char*>("infinity"), nullptr};
+    explicit child(const char* line = "exec sleep infinity") {
+        std::array<char*, 4> words{const_cast<char*>("sh"), const_cast<char*>("-c"), const_cast<char*>(line),
+                                   nullptr};
         REQUIRE(posix_spawnp(&pid_, words[0], nullptr, nullptr, words.data(), environ) == 0);
     }
     ~child() {
@@ -303,6 +306,30 @@ TEST_CASE("who_begins_seated_is_compared_with_linux_and_looks_for_better_ways") 
     CHECK(after(judged, {0.7}) == way::fastest);
     CHECK(after(judged, {0.6}) == way::seats);
     CHECK(judged.now() == effect::phase::keeps);
+}
+
+TEST_CASE("a_way_that_becomes_possible_later_is_looked_at") {
+    for (const double moved : {0.52, 1.0}) {  // compared with Linux, and kept
+        effect judged(1);
+        const auto next = [&](double rate, std::vector<way> possible) {
+            window seen = on_fast_and_slow();
+            seen.possible = std::move(possible);
+            seen.done = judged.next();
+            seen.work = rate * seen.seconds;
+            judged.add(seen);
+        };
+        next(0.5, {way::moves});
+        CHECK(judged.next() == way::moves);
+        next(moved, {way::moves});
+        CHECK(judged.now() == (moved < 1 ? effect::phase::tries : effect::phase::keeps));
+        next(judged.next() == way::alone ? 0.5 : moved, {way::seats, way::moves});
+        CAPTURE(moved);
+        CHECK(judged.now() == effect::phase::looks);
+        CHECK(judged.next() == way::seats);
+        next(1.2, {way::seats, way::moves});
+        CHECK(judged.next() == way::seats);
+        CHECK(judged.now() == effect::phase::keeps);
+    }
 }
 
 TEST_CASE("a_way_that_was_not_chosen_is_tried_again_now_and_then") {
@@ -559,6 +586,61 @@ TEST_CASE("a_thread_counts_once_also_where_it_was_left_alone_meanwhile") {
         CHECK(watched.threads_seen() == 1);
         watched.forget();
     }
+}
+
+TEST_CASE("a_thread_that_was_pinned_for_a_moment_is_tried_again") {
+    const child sleeper;
+    speeds cpus({{0, 1.0, 1.0}, {1, 1.0, 1.0}});
+    team watched(sleeper.pid(), cpus, true, nullptr);
+    watched.search();
+    watched.look();
+    for (const auto& [thread, one] : watched.members()) const_cast<member&>(one).pinned = true;
+    watched.search();
+    for (const auto& [thread, one] : watched.members()) CHECK_FALSE(one.pinned);
+}
+
+TEST_CASE("what_a_thread_runs_while_it_waits_is_no_work") {
+    const child spinner("while :; do :; done");
+    clockid_t clock{};
+    REQUIRE(clock_getcpuclockid(spinner.pid(), &clock) == 0);
+    const auto has_run = [clock] {
+        timespec now{};
+        REQUIRE(clock_gettime(clock, &now) == 0);
+        return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+    };
+    int descriptor = -1;
+    page* const marks = make_page(descriptor);
+    REQUIRE(marks != nullptr);
+    slot* const own = claim_slot(*marks, spinner.pid());
+    const cpu_set_t given = mask_of(0);
+    std::vector<cpu_speed> all;
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+        if (CPU_ISSET(static_cast<unsigned>(cpu), &given)) all.push_back({cpu, 1.0, 1.0});
+    speeds cpus(all);
+    team watched(spinner.pid(), cpus, true, marks);
+    watched.search();
+    const auto now = [] { return static_cast<std::uint64_t>(tauto::timer::now()); };
+    for (const bool says_so : {false, true}) {
+        watched.look();
+        watched.take_tally();
+        const double ran = has_run();
+        const std::uint64_t began = now();
+        for (int k = 0; k < 20; ++k) {
+            if (says_so) begin_timed_wait(*own, now());
+            usleep(5'000);
+            watched.look();
+            if (says_so) end_timed_wait(*own, now());
+            usleep(5'000);
+            watched.look();
+        }
+        const double worked = watched.take_tally().estimated;
+        const double alone = 1e-9 * static_cast<double>(now() - began - own->waited_until(now()));
+        CAPTURE(says_so);
+        CHECK(worked < alone + 1e-3);
+        if (!says_so) CHECK(worked > 0.8 * (has_run() - ran));
+    }
+    munmap(marks, sizeof(page));
+    close(descriptor);
 }
 
 TEST_CASE("files_tell_whether_a_thread_works_or_sleeps") {
