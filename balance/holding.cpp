@@ -165,8 +165,14 @@ int holding::gather(std::span<member* const> members, const speeds& cpus) {
     cpu_set_t fastest;
     CPU_ZERO(&fastest);
     for (const int cpu : cpus.fastest()) CPU_SET(static_cast<unsigned>(cpu), &fastest);
+    others_wanted_ = held_.empty() || CPU_EQUAL(&fastest, &gathered_) != 0 ? 0 : others_wanted_ + 1;
+    if (others_wanted_ > looks_until_a_change) end();
+    if (held_.empty()) gathered_ = fastest;
+    if (shared_ != nullptr)
+        shared_->crowded.store(members.size() > static_cast<std::size_t>(CPU_COUNT(&gathered_)) ? 1 : 0,
+                               std::memory_order_relaxed);
     int put = 0;
-    for (member* one : members) put += hold(*one, fastest, 0);
+    for (member* one : members) put += hold(*one, gathered_, 0);
     return put;
 }
 

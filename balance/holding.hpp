@@ -31,7 +31,7 @@ class holding {
     int seat(std::span<member* const> members, const speeds& cpus);
     // After a window on seats: what each CPU is worth, by how long its threads were busy.
     void learn(std::span<member* const> members);
-    // All on the CPUs that are as fast as the fastest.
+    // All on the CPUs that are as fast as the fastest; on others when these have been faster for some looks.
     int gather(std::span<member* const> members, const speeds& cpus);
     // All have their own masks again, and are where Linux had them: it would leave them together for a while.
     void end();
@@ -56,6 +56,7 @@ class holding {
     };
     std::vector<one_held> held_;
     std::map<pid_t, int> seats_;  // the CPU of each thread
+    cpu_set_t gathered_{};        // where all are
     int others_wanted_ = 0;       // looks in a row
     std::vector<double> published_;
     std::map<int, double> learned_;  // what each CPU gets of all speeds together, as shares showed it

@@ -180,7 +180,7 @@ int run(options wish) {
         status = follow_process(wish.pid, self, all);
         found.fill(all);
     } else {
-        if (!wish.keep_waits) found.waits = set_waits();
+        if (!wish.keep_waits) found.waits = set_waits(cpus.all_equal());
         const bool may_be_seated =
             library.marks != nullptr && (wish.how.only == way::alone || wish.how.only == way::seats);
         if (may_be_seated && !wish.keep_threads) {

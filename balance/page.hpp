@@ -28,7 +28,7 @@ namespace tauto::balance {
 
 inline constexpr char page_variable[] = "TAUTO_BALANCE_PAGE";
 inline constexpr std::uint64_t page_magic = 0x6563'6e61'6c61'6274;  // "tbalance"
-inline constexpr std::uint32_t page_version = 5;
+inline constexpr std::uint32_t page_version = 6;
 inline constexpr std::uint32_t most_slots = 1024;
 inline constexpr std::uint32_t most_cpus = 1024;
 
@@ -56,11 +56,15 @@ struct progress {
 /// - `state` and `yields` are written by the owner alone, so it needs no read-modify-write. Both halves of
 ///   `state` are one word: who reads it twice and finds the same depth above 0 and the same count has seen
 ///   one wait that went on all the while.
+/// - `waits_since` is set when a wait begins that is timed. When it ends it is 0 again before the length goes
+///   to `waited`. So who reads `waited` first counts no wait twice; one that ends in between is missing until
+///   the next reading.
 ///
 /// Memory orders: no other data hangs on `state` and `yields`, so relaxed is enough for them; a store becomes
 /// visible by itself in well under the time between two looks. Taking a slot is an acquire and leaving it is
 /// a release: the next owner's stores come after those of the one before. The time in `passed_at` is a
-/// release after the odd number, and read as an acquire before the second look at it.
+/// release after the odd number, and read as an acquire before the second look at it. `waited` is a release
+/// after `waits_since` and read as an acquire before it.
 struct alignas(64) slot {
     std::atomic<std::uint64_t> owner;
     std::atomic<std::uint64_t> state;
@@ -68,6 +72,8 @@ struct alignas(64) slot {
     hold_word held;
     std::atomic<std::uint64_t> passed;
     std::atomic<std::uint64_t> passed_at;
+    std::atomic<std::uint64_t> waited;       ///< ns of all timed waits that have ended
+    std::atomic<std::uint64_t> waits_since;  ///< the beginning of the one that goes on; 0: none
 
     [[nodiscard]] pid_t thread() const noexcept {
         return static_cast<pid_t>(static_cast<std::uint32_t>(owner.load(std::memory_order_acquire)));
@@ -75,6 +81,12 @@ struct alignas(64) slot {
     [[nodiscard]] wait_state waits() const noexcept {
         const std::uint64_t word = state.load(std::memory_order_relaxed);
         return {static_cast<std::uint32_t>(word >> 32), static_cast<std::uint32_t>(word)};
+    }
+    /// Nanoseconds of all timed waits until `now`.
+    [[nodiscard]] std::uint64_t waited_until(std::uint64_t now) const noexcept {
+        const std::uint64_t ended = waited.load(std::memory_order_acquire);
+        const std::uint64_t since = waits_since.load(std::memory_order_relaxed);
+        return since == 0 || since > now ? ended : ended + (now - since);
     }
     /// False while the owner writes it, or where it was killed then.
     [[nodiscard]] bool read_progress(progress& into) const noexcept {
@@ -108,6 +120,7 @@ struct page {
     cpu_set_t given;                          ///< the program's own CPUs; written before it starts
     std::atomic<std::uint32_t> static_loops;  ///< by a process in which loops can be shared out by speed
     std::atomic<std::uint32_t> lending;       ///< threads that wait may lend their CPUs; see lending.hpp
+    std::atomic<std::uint32_t> crowded;       ///< more threads are held on several CPUs than there are CPUs
     /// Of CPU k, in any unit; 0: not known. Hints, so each is read for itself.
     std::array<std::atomic<std::uint32_t>, most_cpus> paces;
 };
@@ -182,6 +195,8 @@ inline bool take(slot& one, std::uint64_t found, pid_t thread) noexcept {
     one.yields.store(0, std::memory_order_relaxed);
     one.held.bits.store(0, std::memory_order_relaxed);  // is_own
     one.passed.store(0, std::memory_order_relaxed);
+    one.waited.store(0, std::memory_order_relaxed);
+    one.waits_since.store(0, std::memory_order_relaxed);
     return true;
 }
 
@@ -248,6 +263,19 @@ inline void pass(slot& one, std::uint64_t now) noexcept {
     one.passed.store(before + 1, std::memory_order_relaxed);
     one.passed_at.store(now, std::memory_order_release);
     one.passed.store(before + 2, std::memory_order_release);
+}
+
+/// By the owner alone, at both ends of a wait that is timed.
+inline void begin_timed_wait(slot& one, std::uint64_t now) noexcept {
+    one.waits_since.store(now, std::memory_order_relaxed);
+}
+
+inline void end_timed_wait(slot& one, std::uint64_t now) noexcept {
+    const std::uint64_t since = one.waits_since.load(std::memory_order_relaxed);
+    if (since == 0) return;
+    const std::uint64_t before = one.waited.load(std::memory_order_relaxed);
+    one.waits_since.store(0, std::memory_order_relaxed);
+    one.waited.store(before + (now - since), std::memory_order_release);
 }
 
 /// By the controller alone. `count` weights; 0 of them: loops are shared out equally again.

@@ -69,6 +69,8 @@ void team::add(pid_t process, pid_t thread) {
 }
 
 void team::search() {
+    // Who gave itself a mask for a moment, as hwloc does to look at each CPU, may have its own again.
+    for (auto& [thread, one] : members_) one.pinned = false;
     for (const pid_t process : timer::family_of(root_))
         for (const pid_t thread : timer::threads_of(process)) add(process, thread);
     std::erase_if(members_, [this](const auto& entry) {
@@ -119,13 +121,31 @@ void team::settle(member& one, nanoseconds until, nanoseconds ran) {
     if (ran >= 0) had = std::max<nanoseconds>(ran - one.had, 0);
     one.had += had;
     uses_[index].had += had;
-    // What a look at the files does not see: it may have slept in between.
-    if (!one.waited || watches_exactly()) one.wanted[index] += span;
+    // What a look at the files does not see: it may have slept in between, or left its CPU to others.
+    if (watches_exactly() || (!one.waited && !one.yielded)) one.wanted[index] += span;
     if (one.spins) return;
-    const double work = timer::to_seconds(had) * cpus_[index].pace;
+    one.ran += had;
+    add_work(one, timer::to_seconds(had) * cpus_[index].pace);
+}
+
+void team::add_work(member& one, double work) {
     one.done += work;
     one.worked += work;
     work_ += work;
+}
+
+// Who waits may look again and again: it worked at most for as long as it did not wait.
+void team::take_waits_off(member& one, nanoseconds now) {
+    const nanoseconds ran = std::exchange(one.ran, 0);
+    if (one.marks == nullptr) return;
+    const std::uint64_t waited =
+        std::max(one.marks->waited_until(static_cast<std::uint64_t>(now)), one.waited_for);
+    const auto waits = static_cast<nanoseconds>(waited - std::exchange(one.waited_for, waited));
+    const nanoseconds looked = ran - std::max<nanoseconds>(now - looked_ - waits, 0);
+    const std::size_t index = cpus_.index_of(one.cpu);
+    if (waits == 0 || looked <= 0 || index == cpus_.size()) return;
+    add_work(one, -timer::to_seconds(looked) * cpus_[index].pace);
+    one.busy -= std::min(one.busy, looked);
 }
 
 // It works from here on; what others did while it waited for them is not owed to it.
@@ -169,8 +189,12 @@ void team::read_marks() {
         if (found == members_.end()) continue;
         member& one = found->second;
         one.marks = &own;
+        const std::uint64_t owner = own.owner.load(std::memory_order_acquire);
+        if (std::exchange(one.owner, owner) != owner)
+            one.waited_for = own.waited_until(static_cast<std::uint64_t>(timer::now()));
         const auto yields = static_cast<std::uint32_t>(own.yields.load(std::memory_order_relaxed));
         const wait_state state = own.waits();
+        one.yielded = std::exchange(one.yields, yields) != yields;
         const std::uint32_t begun = std::exchange(one.begun, state.begun - yields);
         one.waited = begun != one.begun;
         one.spins = one.waits && state.depth > 0 && !one.waited;
@@ -224,7 +248,10 @@ void team::look() {
     std::ranges::stable_sort(moments_, {}, [](const moment& one) { return one.what.at; });
     for (const moment& one : moments_) apply(*one.who, one.what);
     const nanoseconds now = timer::now();
-    for (auto& [thread, one] : members_) settle(one, now);
+    for (auto& [thread, one] : members_) {
+        settle(one, now);
+        take_waits_off(one, now);
+    }
     note_waits();
     for (auto& [thread, one] : members_)
         for (std::size_t i = 0; i < uses_.size(); ++i)

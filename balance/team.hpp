@@ -39,12 +39,17 @@ struct member {
     bool noted = false;               // it did a part of note of the last window's work
     int windows_unnoted = 0;          // since the last in which it did
     slot* marks = nullptr;            // its own in the page
+    std::uint64_t owner = 0;          // what the slot said of its owner then
     progress came;                    // when the window began, as the slot tells; nothing passed: not known
     bool says_it_waits = false;       // at this look
     bool waits = false;               // it did at the last look, as its process says in the page
     bool spins = false;               // so it did all the time between the last two: what it ran is no work
     std::uint32_t begun = 0;          // waits that were no yields, at the last look
     bool waited = false;              // it began one between the last two
+    std::uint64_t waited_for = 0;     // ns of all waits that are timed, at the last look
+    nanoseconds ran = 0;              // since then, as work
+    std::uint32_t yields = 0;         // at the last look
+    bool yielded = false;             // between the last two
     bool ended = false;
 };
 
@@ -111,6 +116,7 @@ class team {
     std::unique_ptr<watch> eyes_for(pid_t process, pid_t thread);
     // `ran`: since the last change that was told; negative: what it does says that.
     void settle(member& one, nanoseconds until, nanoseconds ran = -1);
+    void add_work(member& one, double work);
     void apply(member& one, const change& what);
     void begin_stretch(member& one, nanoseconds at);
     void note_round(nanoseconds at);
@@ -118,6 +124,7 @@ class team {
     void end_stretch(member& one);
     std::span<slot> slots() const;  // that were ever taken
     void read_marks();
+    void take_waits_off(member& one, nanoseconds now);
     void note_waits();
     double least_done_at_work(const member& but) const;
 

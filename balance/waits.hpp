@@ -10,11 +10,12 @@ struct wait_setting {
     const char* variable;
     const char* value;
     const char* what;
+    bool where_unequal = false;  // only where the probe finds CPUs that are faster than others
 };
 
 const std::vector<wait_setting>& wait_settings();
 
 // Sets those that the user has not set. Returns them, as VARIABLE=VALUE.
-std::vector<std::string> set_waits();
+std::vector<std::string> set_waits(bool cpus_are_equal);
 
 }  // namespace tauto::balance

@@ -1,7 +1,9 @@
 #include "balance/waits/lending.hpp"
 
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +20,7 @@ namespace {
 
 constexpr std::uint64_t worth_a_change = 60'000;  // ns of a wait
 constexpr std::uint64_t clearly_faster = 115;     // percent
+constexpr long short_sleep = 10'000;              // ns
 
 // How long the last wait took for which this process had a CPU to lend. A hint.
 std::atomic<std::uint64_t> last_wait{0};
@@ -69,8 +72,8 @@ std::uint64_t places_of(const slot& one) noexcept {
     return one.passed.load(std::memory_order_relaxed) / 2;
 }
 
-template <class What>
-void for_each_slot(page& shared, What what) noexcept {
+template <class Page, class What>
+void for_each_slot(Page& shared, What what) noexcept {
     const std::uint32_t used = std::min(shared.used.load(std::memory_order_acquire), most_slots);
     for (std::uint32_t k = 0; k < used; ++k) what(shared.slots[k]);
 }
@@ -121,6 +124,19 @@ choice who_gets_least(page& shared, const slot& own, std::uint32_t here) noexcep
     return chosen;
 }
 
+// Whether others are held where it is: on its CPU, or on the same few.
+bool shares_its_cpu(const page& shared, const slot& own) noexcept {
+    const hold_value self = look_at(own);
+    if (self.state != is_held && self.state != is_guest) return false;
+    if (self.on == 0) return shared.crowded.load(std::memory_order_relaxed) != 0;
+    bool shares = false;
+    for_each_slot(shared, [&](const slot& one) {
+        const hold_value found = look_at(one);
+        shares = shares || (&one != &own && sits(found) && found.on == self.on && one.thread() != 0);
+    });
+    return shares;
+}
+
 }  // namespace
 
 void set_mask(pid_t thread, const cpu_set_t& mask) noexcept {
@@ -160,6 +176,20 @@ void take_cpu_back() noexcept {
     this_thread.guest = nullptr;
     if (guest != nullptr) send_home(*guest, *here);
     if (goes_home) send_home(*this_thread.own, *here);
+}
+
+bool leave_shared_cpu(const slot& own) noexcept {
+    const page* here = the_page();
+    if (here == nullptr || !shares_its_cpu(*here, own)) return false;
+    const int error = errno;
+    // Else it would sleep for 50 us more.
+    const int slack = prctl(PR_GET_TIMERSLACK);
+    if (slack > 1) prctl(PR_SET_TIMERSLACK, 1);
+    const timespec length{0, short_sleep};
+    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &length, nullptr);
+    if (slack > 1) prctl(PR_SET_TIMERSLACK, slack);
+    errno = error;
+    return true;
 }
 
 void send_guests_home() noexcept {

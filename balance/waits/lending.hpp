@@ -25,6 +25,11 @@ void lend_cpu(slot& own, std::uint64_t now) noexcept;
 /// was taken while it was about to wake up stays: its part is still to come.
 void take_cpu_back() noexcept;
 
+/// In place of a yield by a thread that waits: where others are held on its CPU it sleeps for some
+/// microseconds. After a yield Linux may go on with the same thread until its time is up. False: it is alone
+/// there, or not held.
+bool leave_shared_cpu(const slot& own) noexcept;
+
 /// Before a region begins: guests that wait shall wake up on their seats.
 void send_guests_home() noexcept;
 

@@ -12,6 +12,9 @@
 // libraries that a program loads after its start; static programs and those with more rights than their user.
 // Of these the kernel shows who sleeps.
 //
+// MPI's functions are timed, since who waits there spins; a rank that waits on a CPU that others share sleeps
+// between two looks (lending.hpp).
+//
 // A mark costs 2 to 3 ns where the wait does not sleep, a yield 7 ns of 210, a region up to 18 ns of 265; the
 // start of a process 0.14 ms, 0.09 ms without a page (Xeon, virtual machine).
 
@@ -133,6 +136,31 @@ class team_wait_mark : public wait_mark {
     [[gnu::always_inline]] ~team_wait_mark() { take_cpu_back(); }
     team_wait_mark(const team_wait_mark&) = delete;
     team_wait_mark& operator=(const team_wait_mark&) = delete;
+};
+
+/// The same where the thread may look again and again: how long is told, because the CPU time tells nothing.
+class timed_wait_mark : public wait_mark {
+  public:
+    [[gnu::always_inline]] timed_wait_mark() noexcept : begun_timed_(begin_timed(begun_)) {}
+    [[gnu::always_inline]] ~timed_wait_mark() {
+        take_cpu_back();
+        if (begun_timed_ && begun_ == this_thread.own)
+            end_timed_wait(*begun_, static_cast<std::uint64_t>(timer::now()));
+    }
+    timed_wait_mark(const timed_wait_mark&) = delete;
+    timed_wait_mark& operator=(const timed_wait_mark&) = delete;
+
+  private:
+    static bool begin_timed(slot* own) noexcept {
+        if (own == nullptr) return false;
+        const auto now = static_cast<std::uint64_t>(timer::now());
+        const bool outermost = own->waits().depth == 1;
+        if (outermost) begin_timed_wait(*own, now);
+        pass(*own, now);
+        lend_cpu(*own, now);
+        return outermost;
+    }
+    bool begun_timed_;
 };
 
 /// From now on waits inside OpenMP are not marked in this process: who waits at a barrier may run tasks

@@ -6,14 +6,14 @@
 #include "balance/waits/originals.hpp"
 
 using tauto::balance::original;
-using tauto::balance::team_wait_mark;
+using tauto::balance::timed_wait_mark;
 using word = void*;
 
 #define TAUTO_WAIT_IN(NAME, RESULT, PARAMETERS, ARGUMENTS)         \
     TAUTO_IN_FRONT RESULT NAME PARAMETERS;                         \
     TAUTO_RUNTIME(NAME);                                           \
     TAUTO_IN_FRONT RESULT NAME PARAMETERS {                        \
-        const team_wait_mark waiting;                              \
+        const timed_wait_mark waiting;                             \
         return original<RESULT PARAMETERS>(real_##NAME) ARGUMENTS; \
     }
 #define TAUTO_WAIT(...) TAUTO_WAIT_IN(__VA_ARGS__)

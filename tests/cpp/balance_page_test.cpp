@@ -129,6 +129,43 @@ TEST_CASE("places that a thread came past are read with the time of the last one
     CHECK(found.at == 300);
 }
 
+TEST_CASE("waits that are timed are told while they go on and when they have ended") {
+    const made_page made;
+    slot& one = *claim_slot(*made.shared, 1);
+    CHECK(one.waited_until(50) == 0);
+    begin_timed_wait(one, 100);
+    CHECK(one.waited_until(130) == 30);
+    CHECK(one.waited_until(90) == 0);  // a reader whose look at the clock came before
+    end_timed_wait(one, 140);
+    CHECK(one.waited_until(500) == 40);
+    end_timed_wait(one, 600);  // one too many
+    CHECK(one.waited_until(700) == 40);
+    begin_timed_wait(one, 800);
+    CHECK(one.waited_until(803) == 43);
+    CHECK(claim_slot(*made.shared, 1)->waited_until(900) == 0);  // of another program that it executed
+}
+
+TEST_CASE("who reads waits while they are written never counts one twice") {
+    const made_page made;
+    slot& one = *claim_slot(*made.shared, 1);
+    constexpr std::uint64_t all = 200'000;
+    std::thread owner([&] {
+        for (std::uint64_t k = 1; k <= all; ++k) {  // one ns each, one apart
+            begin_timed_wait(one, 2 * k);
+            end_timed_wait(one, 2 * k + 1);
+        }
+    });
+    bool at_most = true;
+    for (std::uint64_t ended = 0; ended < all;) {
+        ended = one.waited.load();
+        const std::uint64_t found = one.waited_until(2 * ended + 3);  // just behind the end of the next
+        at_most = at_most && found <= one.waited.load() + 1;
+    }
+    owner.join();
+    CHECK(at_most);
+    CHECK(one.waited_until(2 * all + 9) == all);
+}
+
 TEST_CASE("who reads places while they are written never sees one with the time of another") {
     const made_page made;
     slot& one = *claim_slot(*made.shared, 1);

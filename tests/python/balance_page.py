@@ -14,7 +14,7 @@ from tautochrone.machine import runners
 
 # As balance/page.hpp has it.
 MAGIC = 0x65636E616C616274
-VERSION = 5
+VERSION = 6
 IS_HELD = 3
 SLOTS = 1024
 CPUS = 1024
@@ -25,7 +25,7 @@ SLOT_BYTES = 64
 GIVEN_AT = SLOTS_AT + SLOTS * SLOT_BYTES
 GIVEN_BYTES = 128
 LENDING_AT = GIVEN_AT + GIVEN_BYTES + 4
-PACES_AT = LENDING_AT + 4
+PACES_AT = LENDING_AT + 8
 BYTES = (PACES_AT + 4 * CPUS + 63) // 64 * 64
 
 
@@ -34,6 +34,8 @@ class Waits:
     begun: int
     depth: int
     yields: int
+    waited: int = 0  # ns of those that are timed and have ended
+    since: int = 0  # when the timed one began that goes on; 0: none
 
 
 class BalancePage:
@@ -79,15 +81,16 @@ class BalancePage:
     def threads(self) -> dict[int, Waits]:
         """Of each thread that has a slot."""
         return {
-            owner & 0xFFFFFFFF: Waits(state >> 32, state & 0xFFFFFFFF, yields)
-            for _, owner, state, yields in self._slots()
+            owner & 0xFFFFFFFF: Waits(state >> 32, state & 0xFFFFFFFF, yields, *timed)
+            for _, owner, state, yields, timed in self._slots()
             if owner & 0xFFFFFFFF
         }
 
-    def _slots(self) -> Iterator[tuple[int, int, int, int]]:
-        """Of each that was ever taken: its place, owner, state and yields."""
+    def _slots(self) -> Iterator[tuple[int, int, int, int, tuple[int, int]]]:
+        """Of each that was ever taken: its place, owner, state, yields and timed waits."""
         for at in range(SLOTS_AT, SLOTS_AT + self.used() * SLOT_BYTES, SLOT_BYTES):
-            yield (at, *struct.unpack_from("=3Q", self._bytes, at))
+            owner, state, yields, _, _, _, waited, since = struct.unpack_from("=8Q", self._bytes, at)
+            yield at, owner, state, yields, (waited, since)
 
     def publish(self, weights: Sequence[int]) -> None:
         """What the CPUs are worth, for programs that run no loop at this moment."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -33,6 +34,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         return compiled(source, folder, "-pthread", *options, compiler=compiler)
 
     return build
+
+
+def status_of(thread: int, name: str) -> str:
+    lines = Path(f"/proc/{thread}/status").read_text().splitlines()
+    return next(line.split()[1] for line in lines if line.startswith(f"{name}:"))
 
 
 class Conversation:
@@ -237,12 +243,44 @@ def test_mpi_ranks_are_marked_while_they_wait(
     page = BalancePage()
     with conversation(page, *launcher, "-n", 2, built("mpi_waits.c", f"mpicc.{mpi}")) as program:
         rank = program.heard("waits")
-        wait_until(lambda: rank in page.threads() and program.waits(rank).depth > 0, "the mark")
+        wait_until(lambda: rank in page.threads() and program.waits(rank).since > 0, "the mark")
+        assert program.waits(rank).depth > 0
+        before = program.waits(rank)
+        seen = time.monotonic_ns()
         program.go_on()
         assert program.heard("works") == rank
+        assert program.waits(rank).waited > before.waited + seen - before.since
         program.go_on()
         program.heard("ended")
         wait_until(lambda: program.waits(rank).depth > 0, "the mark of the last barrier")
+
+
+@pytest.mark.parametrize(("together", "held"), [(True, True), (False, True), (True, False)])
+def test_ranks_that_wait_on_one_cpu_sleep_between_two_looks(
+    built: Callable[..., Path], together: bool, held: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, *others = sorted(os.sched_getaffinity(0))
+    if not together and not others:
+        pytest.skip("needs two CPUs")
+    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_mpi_yield_when_idle"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("OMPI_MCA_hwloc_base_binding_policy", "none")
+    words = ["mpirun.openmpi", "--quiet", "--oversubscribe", "-n", 2, built("mpi_waits.c", "mpicc.openmpi")]
+    page = BalancePage()
+    with conversation(page, *words) as program:
+        waiting = program.heard("waits")
+        wait_until(lambda: waiting in page.threads() and program.waits(waiting).since > 0, "the mark")
+        name = status_of(waiting, "Name")
+        other = next(one for one in page.threads() if one != waiting and status_of(one, "Name") == name)
+        if held:
+            page.hold(waiting, first)
+            page.hold(other, first if together else others[0])
+        before = int(status_of(waiting, "voluntary_ctxt_switches"))
+        time.sleep(0.3)
+        slept = int(status_of(waiting, "voluntary_ctxt_switches")) - before
+        assert (slept > 100) == (together and held)
+        for _ in range(3):
+            program.go_on()
 
 
 STARTS = ("thread", "system", "popen", "spawn", "fork", "execv", "execl", "execlp", "execle", "fexecve")
