@@ -15,6 +15,9 @@ namespace {
 constexpr nanoseconds latest_look = 10 * millisecond;
 constexpr nanoseconds shortest_window = 20 * millisecond;        // of whole rounds
 constexpr nanoseconds shortest_first_window = 40 * millisecond;  // of a way
+// Where work is only estimated. A window that ends with any round is short where threads are busy, and long
+// where they are not: one way would seem better than another by that alone.
+constexpr nanoseconds shortest_estimated_window = 200 * millisecond;
 constexpr nanoseconds longest_window = 500 * millisecond;
 constexpr int rounds_of_a_first_window = 2;
 constexpr nanoseconds longest_start = 100 * millisecond;  // until threads are known
@@ -140,7 +143,7 @@ bool controller::window_is_full() const {
     const int rounds = first ? rounds_of_a_first_window : 1;
     if (team_.places_passed() >= static_cast<std::uint64_t>(rounds + 1))
         return timer::now() - window_began_ >= shortest;
-    return team_.rounds_took() >= shortest && team_.rounds() >= rounds;
+    return team_.rounds_took() >= shortest_estimated_window && team_.rounds() >= rounds;
 }
 
 // The most promising first.
@@ -267,6 +270,8 @@ void controller::end_window(nanoseconds now) {
         seen.seconds = done.seconds;
         seen.work = done.work;
         seen.counted = done.counted;
+        seen.jobs = done.jobs;
+        seen.jobs_a_second = done.jobs_a_second;
         seen.round = team_.between_places();
         seen.reachable = seen.seconds * cpus_.of_the_fastest(done.threads);
         seen.busy = seen.reachable > 0 ? done.estimated / seen.reachable : 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -35,6 +36,10 @@ constexpr std::size_t fewest_to_judge = 4;  // pairs
 constexpr std::size_t most_recent = 30;
 constexpr double least_spread = 0.02;  // of a pair's logarithm
 constexpr double infinity = std::numeric_limits<double>::infinity();
+// Threads that spin hide that others wait for them. Jobs show it, but they come by chance: only many of them
+// count, and only where they tell of much.
+constexpr std::size_t fewest_jobs = 50;  // in a window
+constexpr double clear_by_jobs = 1.5;
 constexpr int dues_to_a_rival = 3;
 constexpr double may_still_win = 0.8;  // of the usual rate
 constexpr int windows_of_a_rival = 3;  // the last counts: shares are learned, and places found
@@ -49,6 +54,8 @@ constexpr double fewest_between = 4;  // windows
 constexpr int windows_to_begin = 3;
 constexpr double lost_to_learn = 0.4;  // of a window that was never seen, and of the round in which it begins
 constexpr double longest_between = 30;  // seconds
+
+constexpr char were_busy[] = "the threads kept the fastest CPUs busy by themselves";
 
 }  // namespace
 
@@ -93,7 +100,8 @@ paired_ratio effect::ratio() const {
     return tauto::detail::judge(logs_, 0.95, 1);
 }
 
-void effect::add(const window& seen) {
+void effect::add(window seen) {
+    if (of_a_job_ > 0 && seen.jobs > 0) seen.work = seen.jobs_a_second * seen.seconds * of_a_job_;
     switch (phase_) {
         case phase::watches:
             return watch(seen);
@@ -111,15 +119,31 @@ void effect::add(const window& seen) {
 
 void effect::watch(const window& seen) {
     if (seen.equal) return rest(shortest_rest, "no CPU was faster than another");
-    if (seen.work > (1 - to_win) * seen.reachable)
-        return rest(shortest_rest, "the threads kept the fastest CPUs busy by themselves");
-    begin_looking(seen);
+    if (!seems_busy(seen)) return begin_looking(seen);
+    const bool can_gather = std::ranges::find(seen.possible, way::fastest) != seen.possible.end();
+    // Each time after twice as many windows.
+    const bool is_due = seen.jobs >= fewest_jobs && can_gather && std::has_single_bit(++busy_windows_);
+    if (!is_due) return rest(shortest_rest, were_busy);
+    window only = seen;
+    only.possible = {way::fastest};
+    begin_looking(only);
+}
+
+bool effect::seems_busy(const window& seen) {
+    return seen.work > (1 - to_win) * seen.reachable;
+}
+
+// Whether many more jobs are done than when it was left alone.
+bool effect::shows_hidden_waits(const window& seen) const {
+    return way_ == way::fastest && seen.jobs >= fewest_jobs && alone_.jobs >= fewest_jobs &&
+           seen.jobs_a_second > clear_by_jobs * alone_.jobs_a_second;
 }
 
 // `rate`: of the best way, if it was seen already.
 void effect::begin_looking(const window& alone, double rate) {
     phase_ = phase::looks;
     recent_.clear();
+    if (std::exchange(of_a_job_, 0.0) > 0) rate = 0;
     alone_ = alone;
     known_ = left_ = alone.possible;
     if (rate > 0)
@@ -146,6 +170,13 @@ void effect::look_again(const window& seen) {
 }
 
 void effect::look(const window& seen) {
+    if (shows_hidden_waits(seen)) {
+        of_a_job_ = alone_.rate() / alone_.jobs_a_second;
+        best_ = way_;
+        best_rate_ = seen.jobs_a_second * of_a_job_;
+        return keep();
+    }
+    if (seems_busy(alone_)) return rest(first_rest, were_busy);
     has_new_ways(seen);
     note_rate(way_, seen.rate());
     if (seen.rate() > best_rate_) {
@@ -164,6 +195,7 @@ void effect::look_at_next(const window& seen) {
         const double promised =
             way_ == way::fastest ? surely * seen.of_fastest / seen.seconds : near_the_bound * reachable;
         const double so_far = std::max(best_rate_, alone_.rate());
+        if (way_ == way::fastest && alone_.jobs >= fewest_jobs) return;
         if (so_far < promised || seen.seconds < short_look) return;
     }
     if (best_ == way::alone) return rest(first_rest, "nothing that could be done promised a gain");
@@ -194,8 +226,8 @@ void effect::try_with(const window& seen) {
 // A pair is a window that is left alone and, by lot, the one before or behind it.
 void effect::keep_on(const window& seen) {
     if (visits_ > 0) return visit(seen);
-    if (!begins_ && !began_seated_ && !usual_.is_near_the_bound() && has_new_ways(seen))
-        return look_again(seen);
+    const bool may_change = !begins_ && !began_seated_ && of_a_job_ == 0;
+    if (may_change && !usual_.is_near_the_bound() && has_new_ways(seen)) return look_again(seen);
     const bool awaits_one_behind = open_.size() == 1 && open_[0].done == way::alone;
     if (seen.done != way::alone && !awaits_one_behind) {
         note_usual(seen);
@@ -228,7 +260,7 @@ void effect::keep_on(const window& seen) {
 // Now and then another way is done in place of a window that is left alone: the one that was chosen first may
 // not be the best.
 way effect::rival(const window& seen) {
-    if (++dues_ % dues_to_a_rival != 0 || usual_.is_near_the_bound() ||
+    if (++dues_ % dues_to_a_rival != 0 || of_a_job_ > 0 || usual_.is_near_the_bound() ||
         usual_.work > near_the_bound * usual_.reachable)
         return way::alone;
     way found = way::alone;
@@ -342,6 +374,7 @@ double effect::between(const window& lost, double part) const {
 
 void effect::rest(nanoseconds first, const std::string& reason) {
     const nanoseconds longest = first == first_rest ? longest_rest : longest_rest_untried;
+    of_a_job_ = 0;
     rest_ = last_reason_ == reason ? std::min(2 * rest_, longest) : first;
     last_reason_ = reason;
     reason_ = reason;

@@ -42,12 +42,14 @@ class evidence {
 struct window {
     way done = way::alone;
     double seconds = 0;
-    double work = 0;            // done, in seconds at speed 1
-    double busy = 0;            // of what was reachable, by the time that CPUs worked
-    double reachable = 0;       // with every thread at work on the fastest CPUs all the time
-    double of_fastest = 0;      // the same on CPUs that are as fast as the fastest
-    double round = 0;           // seconds between two places that all threads come past; 0: not known
-    bool counted = false;       // `work` was counted, not estimated by the speeds of CPUs
+    double work = 0;        // done, in seconds at speed 1
+    double busy = 0;        // of what was reachable, by the time that CPUs worked
+    double reachable = 0;   // with every thread at work on the fastest CPUs all the time
+    double of_fastest = 0;  // the same on CPUs that are as fast as the fastest
+    double round = 0;       // seconds between two places that all threads come past; 0: not known
+    bool counted = false;   // `work` was counted, not estimated by the speeds of CPUs
+    std::size_t jobs = 0;   // waits that threads began, where places are not told
+    double jobs_a_second = 0;
     bool equal = true;          // no CPU is faster than another
     std::vector<way> possible;  // besides leaving it alone, the most promising first
 
@@ -75,7 +77,7 @@ class effect {
     // How long to rest.
     nanoseconds rest_length() const { return rest_; }
     // What was seen in the window that ends; decides what the next is.
-    void add(const window& seen);
+    void add(window seen);
 
     // Time balanced over time left alone, over all pairs of windows: its median and 95 % interval.
     paired_ratio ratio() const;
@@ -87,6 +89,8 @@ class effect {
 
   private:
     void watch(const window& seen);
+    static bool seems_busy(const window& seen);
+    bool shows_hidden_waits(const window& seen) const;
     void begin_looking(const window& alone, double rate = 0);
     void look(const window& seen);
     void look_at_next(const window& seen);
@@ -133,6 +137,8 @@ class effect {
     std::string last_reason_;
     std::vector<window> open_;  // of the pair
     evidence helps_;
+    unsigned busy_windows_ = 0;
+    double of_a_job_ = 0;                 // its work; 0: work is not told by jobs
     std::vector<double> recent_;          // logs of pairs since this way is done, the last ones
     std::array<double, ways> rate_of_{};  // of each way when it was last seen; 0: never
     int dues_ = 0;                        // times that the way was left for a comparison

@@ -190,10 +190,12 @@ void team::read_marks() {
         member& one = found->second;
         one.marks = &own;
         const std::uint64_t owner = own.owner.load(std::memory_order_acquire);
-        if (std::exchange(one.owner, owner) != owner)
-            one.waited_for = own.waited_until(static_cast<std::uint64_t>(timer::now()));
         const auto yields = static_cast<std::uint32_t>(own.yields.load(std::memory_order_relaxed));
         const wait_state state = own.waits();
+        if (std::exchange(one.owner, owner) != owner) {
+            one.waited_for = own.waited_until(static_cast<std::uint64_t>(timer::now()));
+            one.begun_before = state.begun - yields;
+        }
         one.yielded = std::exchange(one.yields, yields) != yields;
         const std::uint32_t begun = std::exchange(one.begun, state.begun - yields);
         one.waited = begun != one.begun;
@@ -320,6 +322,15 @@ double team::places_a_second() {
     return all && tell > 0 ? sum / tell : 0;
 }
 
+std::size_t team::take_jobs() {
+    std::size_t sum = 0;
+    for (auto& [thread, one] : members_) {
+        const std::uint32_t begun = one.begun - std::exchange(one.begun_before, one.begun);
+        if (one.noted && one.marks != nullptr) sum += begun;
+    }
+    return sum;
+}
+
 std::vector<member*> team::to_seat(bool at_once) {
     const bool all = at_once && !has_tally_;
     std::vector<member*> found;
@@ -347,6 +358,7 @@ team::tally team::take_tally() {
     const nanoseconds now = timer::now();
     const double places = places_a_second();
     between_places_ = places > 0 ? 1 / places : 0;
+    const std::size_t jobs = take_jobs();
     const bool by_rounds = places == 0 && 2 * rounds_took() > now - window_.at;
     const point& from = by_rounds ? first_round_ : window_;
     const point to = by_rounds ? last_round_ : point{looked_, work_};
@@ -360,6 +372,10 @@ team::tally team::take_tally() {
         found.counted = unlike_ < alike;
         of_a_place_ += (found.counted ? follows_counted : follows) * (each - of_a_place_);
         if (found.counted) found.work = places * found.seconds * of_a_place_;
+    }
+    if (places == 0 && looked_ > window_.at) {
+        found.jobs = jobs;
+        found.jobs_a_second = static_cast<double>(jobs) / timer::to_seconds(looked_ - window_.at);
     }
     // The round that goes on counts for the next window only if it has just begun.
     const bool just_begun = now - last_round_.at < rounds_took() / 20;

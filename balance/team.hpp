@@ -45,6 +45,7 @@ struct member {
     bool waits = false;               // it did at the last look, as its process says in the page
     bool spins = false;               // so it did all the time between the last two: what it ran is no work
     std::uint32_t begun = 0;          // waits that were no yields, at the last look
+    std::uint32_t begun_before = 0;   // at the last tally
     bool waited = false;              // it began one between the last two
     std::uint64_t waited_for = 0;     // ns of all waits that are timed, at the last look
     nanoseconds ran = 0;              // since then, as work
@@ -89,6 +90,10 @@ class team {
         double seconds = 0;
         std::size_t threads = 0;
         bool counted = false;  // by places
+        // Waits that threads of note began in all of the window, where they do not tell of places. Who hands
+        // out jobs may spin, and then CPU time tells little.
+        std::size_t jobs = 0;
+        double jobs_a_second = 0;
     };
     tally take_tally();
     void begin_window();
@@ -121,6 +126,7 @@ class team {
     void begin_stretch(member& one, nanoseconds at);
     void note_round(nanoseconds at);
     double places_a_second();
+    std::size_t take_jobs();
     void end_stretch(member& one);
     std::span<slot> slots() const;  // that were ever taken
     void read_marks();

@@ -332,6 +332,42 @@ TEST_CASE("a_way_that_becomes_possible_later_is_looked_at") {
     }
 }
 
+TEST_CASE("jobs_show_that_threads_wait_for_one_that_spins") {
+    for (const double gain : {3.0, 1.3}) {
+        effect judged(1);
+        int gathered = 0;
+        for (int windows = 0; windows < 200; ++windows) {
+            window seen = on_fast_and_slow();
+            seen.possible = {way::fastest};
+            seen.done = judged.next();
+            const bool alone = seen.done == way::alone;
+            gathered += alone ? 0 : 1;
+            seen.work = (alone ? 0.99 : 0.8) * seen.reachable;  // who spins seems to work
+            seen.jobs_a_second = alone ? 1000 : gain * 1000;
+            seen.jobs = static_cast<std::size_t>(seen.jobs_a_second * seen.seconds);
+            judged.add(seen);
+        }
+        CAPTURE(gain);
+        CHECK(judged.ever_kept() == (gain > 2));
+        if (gain > 2)
+            CHECK(gathered > 180);
+        else
+            CHECK(gathered < 10);
+        CHECK(judged.now() == (gain > 2 ? effect::phase::keeps : effect::phase::rests));
+    }
+}
+
+TEST_CASE("few_jobs_tell_nothing") {
+    effect judged(1);
+    window seen = on_fast_and_slow();
+    seen.possible = {way::fastest};
+    seen.work = 0.99 * seen.reachable;
+    seen.jobs = 20;
+    seen.jobs_a_second = 200;
+    judged.add(seen);
+    CHECK(judged.now() == effect::phase::rests);
+}
+
 TEST_CASE("a_way_that_was_not_chosen_is_tried_again_now_and_then") {
     for (const bool other_is_better : {true, false}) {
         effect judged(1);
