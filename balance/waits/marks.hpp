@@ -15,13 +15,14 @@
 // MPI's functions are timed, since who waits there spins; a rank that waits on a CPU that others share sleeps
 // between two looks (lending.hpp).
 //
-// A mark costs 2 to 3 ns where the wait does not sleep, a yield 7 ns of 210, a region up to 18 ns of 265; the
-// start of a process 0.14 ms, 0.09 ms without a page (Xeon, virtual machine).
+// A mark costs 2 to 3 ns where the wait does not sleep, a yield some 70 ns of 700, a region up to 18 ns of
+// 265; the start of a process 0.14 ms, 0.09 ms without a page (Xeon, virtual machine).
 
 #include <time.h>
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "balance/page.hpp"
 #include "balance/waits/lending.hpp"
@@ -41,6 +42,7 @@ struct this_thread_state {
     slot* guest = nullptr;          ///< whom it lent its CPU to
     std::uint64_t lends_since = 0;  ///< when the wait began in which it could; 0: it could not
     bool came_as_guest = false;     ///< to the wait: on another thread's CPU
+    std::uint64_t yielded = 0;      ///< when it last did, outside of all waits that are marked
 
     // Of LLVM's OpenMP runtime; see shares.hpp.
     team_shares* team = nullptr;  ///< of the regions that it forks
@@ -114,6 +116,15 @@ inline void note_progress(slot* own) noexcept {
     const auto now = static_cast<std::uint64_t>(timer::now());
     pass(*own, now);
     lend_cpu(*own, now);
+}
+
+/// Between two yields that follow each other soon it only looked whether it may go on.
+inline void note_yield(slot& own) noexcept {
+    constexpr std::uint64_t soon = 3'000;  // ns
+    const auto now = static_cast<std::uint64_t>(timer::now());
+    const std::uint64_t since = now - std::exchange(this_thread.yielded, now);
+    if (since < soon)
+        own.waited.store(own.waited.load(std::memory_order_relaxed) + since, std::memory_order_release);
 }
 
 /// Waits as long as it lives, also where the thread is cancelled meanwhile (see unwinding.cpp).

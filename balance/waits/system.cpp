@@ -94,8 +94,11 @@ TAUTO_IN_FRONT int sched_yield() noexcept {
     if (tauto::balance::slot* own = tauto::balance::this_thread.own; own != nullptr) {
         const auto before = own->yields.load(std::memory_order_relaxed);
         own->yields.store(before + 1, std::memory_order_relaxed);
-        const bool inside_a_wait = own->waits().depth > 1;
-        if (inside_a_wait && tauto::balance::leave_shared_cpu(*own)) return 0;
+        if (own->waits().depth > 1) {
+            if (tauto::balance::leave_shared_cpu(*own)) return 0;
+        } else {
+            tauto::balance::note_yield(*own);
+        }
     }
     return original<int() noexcept>(real_sched_yield)();
 }

@@ -98,6 +98,7 @@ def test_a_thread_is_marked_while_it_waits_and_only_then(
             before = program.waits(thread)
             wait_until(lambda: program.waits(thread).yields > before.yields + 100, "more yields")
             assert program.waits(thread).begun > before.begun
+            assert program.waits(thread).waited > before.waited
         else:
             wait_until(lambda: program.sleeps(thread), "sleep")
             assert program.waits(thread) == Waits(begun=1, depth=1, yields=0)
