@@ -48,7 +48,13 @@ REGIONS_MS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
 BARRIER_MS = 30.0
 SOURCE = Path(__file__).parent / "programs" / "static_loop.cpp"
 
-PASSIVE = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
+PASSIVE = {
+    "OMP_WAIT_POLICY": "passive",
+    "GOMP_SPINCOUNT": "0",
+    "KMP_BLOCKTIME": "0",
+    "OPENBLAS_THREAD_TIMEOUT": "4",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+}
 PINNED = {**PASSIVE, "OMP_PROC_BIND": "true", "OMP_PLACES": "cores"}
 
 # Work on one fast CPU of each side of a loop, in seconds.

@@ -10,8 +10,10 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
 import pytest
 
 from processes import run_to_end
@@ -20,7 +22,9 @@ from tautochrone.energy.meter import Unavailable
 from tautochrone.energy.recorder import Recording
 from tautochrone.errors import TautoError
 from tautochrone.measuring.sampler import LoadSample
+from tautochrone.schemas.of_executables import Balance, CpuSpeed, SecondsOfEachWay
 from tautochrone.trace import findings, page, perfetto
+from tautochrone.trace.balanced import with_balance
 from tautochrone.trace.command import TraceRequest, TraceServices, as_record, run_trace_command
 from tautochrone.trace.threads import (
     SampledThreads,
@@ -193,6 +197,52 @@ def test_a_page_of_many_threads_stays_small() -> None:
     assert len(html) < 3_000_000
 
 
+def test_progress_is_drawn_where_the_speeds_of_cpus_are_known() -> None:
+    # A second on CPU 1 is worth a quarter of one on CPU 0: they arrive together.
+    tracks = [
+        track(1, 2.0, name="fast"),
+        track(2, 8.0, name="slow", cpu=1),
+        track(3, 5.0, name="tauto-balance"),
+    ]
+    assert "Progress" not in drawn(tracks)
+    answer = Balance(
+        schema="tautochrone.balance/1",
+        command="./a",
+        threads=2,
+        threads_moved=1,
+        moves=7,
+        looks=9,
+        seconds=10.0,
+        seconds_of_each_way=SecondsOfEachWay(1.0, 9.0, 0.0, 0.0),
+        controller_cpu_seconds=0.01,
+        longest_move_seconds=1e-4,
+        average_move_seconds=5e-5,
+        watched_by="files",
+        helped=True,
+        time_over_linux_alone=0.8,
+        interval=(0.75, 0.85),
+        pairs_of_windows=9,
+        left_alone_because=None,
+        variables_set=[],
+        preloaded=True,
+        not_preloaded_because=None,
+        cpus=[CpuSpeed(0, 1.0, 1.0), CpuSpeed(1, 0.25, 1.0)],
+        exit_status=0,
+    )
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "answer"
+        path.write_bytes(msgspec.json.encode(answer))
+        balanced = with_balance(traced(tracks), 99, path)
+        assert with_balance(traced(tracks), 99, Path(folder) / "none").balance is None
+    assert [one.tid for one in balanced.threads.tracks] == [1, 2]
+    html = page.render(balanced, findings.find(balanced.threads.tracks, 10.0, 5, 2))
+    assert html.count("did 2.00 s of work") == 2
+    assert html.count('points="0.0,200.0 1000.0,6.0"') == 2
+    assert (
+        "7 changes of a CPU in 10.0 s; time over Linux alone 0.80 (0.75 to 0.85), 9 pairs of windows" in html
+    )
+
+
 def test_perfetto_has_a_track_a_cpu_and_a_thread_and_counters() -> None:
     written = perfetto.events([track(4, 5.0, cpu=1)], [LoadSample(0, 0.1, 0.5, None)], [(0.2, 12.5)])
     events = json.loads(json.dumps(written))["traceEvents"]
@@ -284,6 +334,26 @@ def test_a_real_program_with_one_thread_that_works_four_times_longer(tmp_path: P
     assert found["sampler_cpu_seconds"] < 0.2
     assert (tmp_path / "t.html").read_text().startswith("<!doctype html>")
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+
+
+def test_a_program_is_traced_while_it_is_balanced(tmp_path: Path) -> None:
+    code, printed, said = run(tmp_path, sys.executable, "-c", UNBALANCED, balance=True)
+    found = json.loads(printed)
+    assert code == 0
+    assert found["command"][0] == sys.executable
+    assert found["balance"]["exit_status"] == 0
+    assert len(found["balance"]["cpus"]) == len(found["cpus"])
+    assert not any(one["name"] == "tauto-balance" for one in found["threads"])
+    html = (tmp_path / "t.html").read_text()
+    assert "<h2>Progress</h2>" in html
+    assert "tauto trace --balance -- " in html
+    assert said.startswith("tauto balance: ")
+
+
+def test_a_program_that_is_missing_is_not_balanced(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, "no-such-program", balance=True)[0] == 127
+    assert "no-such-program" in capfd.readouterr().err
+    assert not (tmp_path / "t.html").exists()
 
 
 def test_work_in_the_background_is_told(tmp_path: Path) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, TextIO
 
@@ -18,11 +19,14 @@ from tautochrone.energy.find import Found, check_objective, find_meter
 from tautochrone.energy.recorder import EnergyRecorder
 from tautochrone.errors import TautoError, explained, printable
 from tautochrone.files import write_whole
+from tautochrone.machine import runners
 from tautochrone.measuring.foreground import NOT_FOUND, Foreground, left_running_words
 from tautochrone.measuring.inside import counters
 from tautochrone.measuring.sampler import CpuSampler
 from tautochrone.options import Option, Words
+from tautochrone.schemas.of_executables import Balance
 from tautochrone.trace import findings, page, perfetto
+from tautochrone.trace.balanced import in_words, with_balance
 from tautochrone.trace.threads import HERTZ, ThreadSampler, Traced
 
 TRACE_SCHEMA = "tautochrone.trace/1"
@@ -41,6 +45,7 @@ class TraceRequest:
     Examples:
       tauto trace -- ./solver case.in
       tauto trace --output night.html --json -- make -j4 test
+      tauto trace --balance -- ./solver case.in
     """  # noqa: D301
 
     command: Annotated[tuple[str, ...], Words("What to run.")]
@@ -51,6 +56,9 @@ class TraceRequest:
         Path | None, Option("The timeline for ui.perfetto.dev. Default: beside the page, .json.", "FILE")
     ] = None
     hertz: Annotated[float, Option("Samples a second, 1 to 50.")] = HERTZ
+    balance: Annotated[
+        bool, Option("Let tauto balance start the command, and draw how far each thread got.")
+    ] = False
     json: Annotated[bool, Option("Print the figures as JSON on standard output.")] = False
 
     @property
@@ -81,19 +89,19 @@ def run_trace_command(request: TraceRequest, services: TraceServices | None = No
     _check(request)
     found = services.find()
     check_objective("time", found, lambda notice: print(f"tauto: warning: {notice}", file=services.messages))
-    child = Foreground(list(request.command))
-    try:
-        traced = _trace(request, child, found)
-    except TautoError as error:
-        print(f"tauto: error: {printable(str(error))}", file=services.messages)
-        return NOT_FOUND
-    except BaseException:
-        child.abandon()
-        raise
-    finally:
-        if found.meter is not None:
-            found.meter.close()
+    with tempfile.TemporaryDirectory(prefix="tauto-trace-") as folder:
+        answer = Path(folder) / "balance.json"
+        child = Foreground(_words(request, answer))
+        traced = _traced(request, child, found, services)
+        if isinstance(traced, int):
+            return traced
+        if request.balance:
+            traced = with_balance(traced, child.pid, answer)
+            if traced.balance is None and not traced.threads.tracks:  # it has said why nothing was started
+                return traced.ended.exit_code
     judged = findings.find(traced.threads.tracks, traced.ended.seconds, traced.migrations, len(traced.cpus))
+    if traced.balance is not None:  # whose threads work as much as they are given
+        judged = replace(judged, advice=f"tauto balance: {in_words(traced.balance)}.")
     watts = traced.energy.watts() if traced.energy is not None else []
     timeline = perfetto.events(traced.threads.tracks, traced.load.samples, watts)
     for path, content in (
@@ -107,6 +115,27 @@ def run_trace_command(request: TraceRequest, services: TraceServices | None = No
         print(text.as_json(record), file=services.output, flush=True)
     _say(traced, judged, request, services)
     return traced.ended.exit_code
+
+
+def _words(request: TraceRequest, answer: Path) -> list[str]:
+    if not request.balance:
+        return list(request.command)
+    return [str(runners.find("tauto-balance")), f"--report={answer}", "--", *request.command]
+
+
+def _traced(request: TraceRequest, child: Foreground, found: Found, services: TraceServices) -> Traced | int:
+    """What was seen, or the exit status where the command was not found."""
+    try:
+        return _trace(request, child, found)
+    except TautoError as error:
+        print(f"tauto: error: {printable(str(error))}", file=services.messages)
+        return NOT_FOUND
+    except BaseException:
+        child.abandon()
+        raise
+    finally:
+        if found.meter is not None:
+            found.meter.close()
 
 
 def _check(request: TraceRequest) -> None:
@@ -176,6 +205,7 @@ class TraceRecord(msgspec.Struct, frozen=True, kw_only=True):
     sampler_cpu_seconds: float
     threads_left_out: int
     threads: list[ThreadRecord]
+    balance: Balance | None  # with --balance: what tauto balance did
 
 
 def as_record(traced: Traced, judged: findings.Findings) -> TraceRecord:
@@ -212,6 +242,7 @@ def as_record(traced: Traced, judged: findings.Findings) -> TraceRecord:
             )
             for track in traced.threads.tracks
         ],
+        balance=traced.balance,
     )
 
 

@@ -16,6 +16,7 @@ _ONCE = "seen once"
 
 def first_screen(traced: Traced, judged: Findings) -> Shown:
     command = shlex.join(traced.command)
+    flag = "--balance " if traced.balance is not None else ""
     drawn = _picture(traced, judged)
     return Shown(
         kicker="tautochrone · trace",
@@ -29,7 +30,7 @@ def first_screen(traced: Traced, judged: Findings) -> Shown:
         paste=Settings(
             label="Look again, or look for better settings",
             language="shell",
-            text=f"tauto trace -- {command}\ntauto tune -- {command}",
+            text=f"tauto trace {flag}-- {command}\ntauto tune -- {command}",
         ),
         can_copy=False,
     )

@@ -10,6 +10,7 @@ import jinja2
 import msgspec
 
 from tautochrone import text
+from tautochrone.trace import balanced
 from tautochrone.trace.findings import Findings
 from tautochrone.trace.first import first_screen, migrations, waited
 from tautochrone.trace.threads import Slice, ThreadTrack, Traced, moves_over_time
@@ -19,6 +20,7 @@ _MOST_PIECES = 12_000  # in all tracks together: 40 bytes each
 _MOST_COLUMNS = 600
 _LEVELS = 20
 _COLORS = 8
+_MOST_LINES, _LINES_HEIGHT = 8, 200.0
 
 
 class Bar(msgspec.Struct, frozen=True):
@@ -28,6 +30,15 @@ class Bar(msgspec.Struct, frozen=True):
     y: float
     width: float
     height: float
+    kind: str  # a CSS class
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One of the curves that share a picture, 1000 wide and 200 high."""
+
+    label: str
+    note: str
+    points: str
     kind: str  # a CSS class
 
 
@@ -62,6 +73,7 @@ def render(traced: Traced, judged: Findings) -> str:
         facts=_facts(traced, judged),
         cpus=[_cpu_track(cpu, tracks, colors, seconds, columns) for cpu in _cpus(tracks)],
         threads=[_thread_track(track, judged, colors, seconds, columns) for track in shown],
+        progress=_progress(traced, judged, colors, seconds),
         curves=_curves(traced, seconds),
         ticks=[
             (f"{100 * part / 4:g}%", text.seconds(seconds * part / 4) if part else "0 s") for part in range(5)
@@ -83,6 +95,7 @@ def _facts(traced: Traced, judged: Findings) -> list[tuple[str, str]]:
         ("migrations", migrations(traced, judged)),
         ("waited for a CPU", waited(judged)),
         ("energy", f"not known: {traced.no_joules}" if energy is None else text.quantity(energy, "J")),
+        *([("balancing", balanced.in_words(traced.balance))] if traced.balance is not None else []),
         ("samples", f"{sampled.samples}, in {text.seconds(traced.sampler_cpu_seconds)} of CPU time"),
     ]
 
@@ -164,6 +177,28 @@ def _bars(shares: Sequence[float], below: Sequence[float], kind: str) -> list[Ba
             )
         start = column
     return bars
+
+
+def _progress(traced: Traced, judged: Findings, colors: dict[int, int], seconds: float) -> list[Line]:
+    """How far each thread that works got, where the speeds of the CPUs are known."""
+    if traced.balance is None:
+        return []
+    pace = balanced.paces(traced.balance)
+    of_each = [(track, balanced.progress(track, pace)) for track in judged.workers[:_MOST_LINES]]
+    most = max((points[-1][1] for _, points in of_each if points), default=0.0) or 1.0
+    return [
+        Line(
+            f"{track.name} {track.tid}",
+            f"did {text.seconds(points[-1][1])} of work",
+            " ".join(
+                f"{_WIDTH * min(when / seconds, 1.0):.1f},{_LINES_HEIGHT * (1.0 - 0.97 * done / most):.1f}"
+                for when, done in _thinned([(0.0, 0.0), *points])
+            ),
+            f"c{colors[track.tid]}",
+        )
+        for track, points in of_each
+        if points
+    ]
 
 
 def _curves(traced: Traced, seconds: float) -> list[Track]:

@@ -19,6 +19,7 @@ from tautochrone.energy.meter import Unavailable
 from tautochrone.energy.recorder import Recording
 from tautochrone.measuring.foreground import Ended
 from tautochrone.measuring.sampler import SampledLoad, leave_cpus_of
+from tautochrone.schemas.of_executables import Balance
 from tautochrone.threads import started
 
 HERTZ = 20.0
@@ -241,6 +242,7 @@ class Traced:
     migrations: int | None  # as the kernel counted them
     cpus: tuple[int, ...]
     meterless: Unavailable | None = None  # why no meter was read at all
+    balance: Balance | None = None  # what tauto balance did, where it started the command
 
     @property
     def no_joules(self) -> Unavailable | None:
