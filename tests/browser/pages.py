@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,6 +96,7 @@ def _trace(folder: Path) -> Path:
     traced = trace_fakes.traced(
         [trace_fakes.track(4711, 8.0, name="collide"), trace_fakes.track(4712, 2.0, 3.0, name="draw")]
     )
+    traced = dataclasses.replace(traced, balance=trace_fakes.BALANCED)
     path.write_text(trace_page.render(traced, findings.find(traced.threads.tracks, 10.0, 5, 2)))
     return path
 

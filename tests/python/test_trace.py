@@ -22,7 +22,6 @@ from tautochrone.energy.meter import Unavailable
 from tautochrone.energy.recorder import Recording
 from tautochrone.errors import TautoError
 from tautochrone.measuring.sampler import LoadSample
-from tautochrone.schemas.of_executables import Balance, CpuSpeed, SecondsOfEachWay
 from tautochrone.trace import findings, page, perfetto
 from tautochrone.trace.balanced import with_balance
 from tautochrone.trace.command import TraceRequest, TraceServices, as_record, run_trace_command
@@ -33,7 +32,7 @@ from tautochrone.trace.threads import (
     ThreadTrack,
     moves_over_time,
 )
-from trace_fakes import NO_METER, traced, track
+from trace_fakes import BALANCED, NO_METER, traced, track
 
 pytestmark = pytest.mark.timed
 
@@ -205,33 +204,9 @@ def test_progress_is_drawn_where_the_speeds_of_cpus_are_known() -> None:
         track(3, 5.0, name="tauto-balance"),
     ]
     assert "Progress" not in drawn(tracks)
-    answer = Balance(
-        schema="tautochrone.balance/1",
-        command="./a",
-        threads=2,
-        threads_moved=1,
-        moves=7,
-        looks=9,
-        seconds=10.0,
-        seconds_of_each_way=SecondsOfEachWay(1.0, 9.0, 0.0, 0.0),
-        controller_cpu_seconds=0.01,
-        longest_move_seconds=1e-4,
-        average_move_seconds=5e-5,
-        watched_by="files",
-        helped=True,
-        time_over_linux_alone=0.8,
-        interval=(0.75, 0.85),
-        pairs_of_windows=9,
-        left_alone_because=None,
-        variables_set=[],
-        preloaded=True,
-        not_preloaded_because=None,
-        cpus=[CpuSpeed(0, 1.0, 1.0), CpuSpeed(1, 0.25, 1.0)],
-        exit_status=0,
-    )
     with TemporaryDirectory() as folder:
         path = Path(folder) / "answer"
-        path.write_bytes(msgspec.json.encode(answer))
+        path.write_bytes(msgspec.json.encode(BALANCED))
         balanced = with_balance(traced(tracks), 99, path)
         assert with_balance(traced(tracks), 99, Path(folder) / "none").balance is None
     assert [one.tid for one in balanced.threads.tracks] == [1, 2]

@@ -6,9 +6,35 @@ from tautochrone.energy.find import Found
 from tautochrone.energy.meter import Unavailable
 from tautochrone.measuring.foreground import Ended
 from tautochrone.measuring.sampler import LoadSample, SampledLoad
+from tautochrone.schemas.of_executables import Balance, CpuSpeed, SecondsOfEachWay
 from tautochrone.trace.threads import SampledThreads, Slice, ThreadTrack, Traced
 
 NO_METER = Found(None, Unavailable("no meter is listed", "Load the driver"))
+
+BALANCED = Balance(
+    schema="tautochrone.balance/1",
+    command="./a",
+    threads=2,
+    threads_moved=1,
+    moves=7,
+    looks=9,
+    seconds=10.0,
+    seconds_of_each_way=SecondsOfEachWay(1.0, 9.0, 0.0, 0.0),
+    controller_cpu_seconds=0.01,
+    longest_move_seconds=1e-4,
+    average_move_seconds=5e-5,
+    watched_by="files",
+    helped=True,
+    time_over_linux_alone=0.8,
+    interval=(0.75, 0.85),
+    pairs_of_windows=9,
+    left_alone_because=None,
+    variables_set=[],
+    preloaded=True,
+    not_preloaded_because=None,
+    cpus=[CpuSpeed(0, 1.0, 1.0), CpuSpeed(1, 0.25, 1.0)],
+    exit_status=0,
+)
 
 
 def track(tid: int, run: float, wait: float | None = 0.0, name: str = "solver", cpu: int = 0) -> ThreadTrack:
