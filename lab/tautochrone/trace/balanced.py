@@ -12,13 +12,13 @@ from tautochrone import text
 from tautochrone.schemas.of_executables import Balance
 from tautochrone.trace.threads import ThreadTrack, Traced
 
-_CONTROLLER = "tauto-balance"  # and its guard
+_OWN = ("tauto-balance", "tauto-guard")
 
 
 def with_balance(traced: Traced, controller: int, answer: Path) -> Traced:
     """The trace without the controller's own processes, and with its answer; without one if it was killed."""
     threads = traced.threads
-    tracks = [one for one in threads.tracks if one.tid != controller and one.name != _CONTROLLER]
+    tracks = [one for one in threads.tracks if one.tid != controller and one.name not in _OWN]
     try:
         balance = msgspec.json.decode(answer.read_bytes(), type=Balance)
     except (OSError, msgspec.MsgspecError):
