@@ -149,29 +149,22 @@ class team_wait_mark : public wait_mark {
     team_wait_mark& operator=(const team_wait_mark&) = delete;
 };
 
-/// The same where the thread may look again and again: how long is told, because the CPU time tells nothing.
-class timed_wait_mark : public wait_mark {
+/// The same where the thread may spin. Its CPU time tells nothing then, so the outermost such wait is timed.
+class timed_wait_mark : public team_wait_mark {
   public:
-    [[gnu::always_inline]] timed_wait_mark() noexcept : begun_timed_(begin_timed(begun_)) {}
+    [[gnu::always_inline]] timed_wait_mark() noexcept
+        : is_timed_(begun_ != nullptr && begun_->waits().depth == 1) {
+        if (is_timed_) begin_timed_wait(*begun_, begun_->passed_at.load(std::memory_order_relaxed));
+    }
     [[gnu::always_inline]] ~timed_wait_mark() {
-        take_cpu_back();
-        if (begun_timed_ && begun_ == this_thread.own)
+        if (is_timed_ && begun_ == this_thread.own)
             end_timed_wait(*begun_, static_cast<std::uint64_t>(timer::now()));
     }
     timed_wait_mark(const timed_wait_mark&) = delete;
     timed_wait_mark& operator=(const timed_wait_mark&) = delete;
 
   private:
-    static bool begin_timed(slot* own) noexcept {
-        if (own == nullptr) return false;
-        const auto now = static_cast<std::uint64_t>(timer::now());
-        const bool outermost = own->waits().depth == 1;
-        if (outermost) begin_timed_wait(*own, now);
-        pass(*own, now);
-        lend_cpu(*own, now);
-        return outermost;
-    }
-    bool begun_timed_;
+    bool is_timed_;
 };
 
 /// From now on waits inside OpenMP are not marked in this process: who waits at a barrier may run tasks
