@@ -25,7 +25,7 @@ constexpr double clear = 1.03;
 // Nothing is lost by going on with what does as much, as long as it is compared.
 constexpr double as_good = 0.97;
 constexpr double clear_if_estimated = 1.25;
-constexpr double clear_of_a_rival = 1.12;
+constexpr double clear_of_a_rival = 1.12;  // two ways that both move threads cost alike
 // From here on nothing can be found that is worth a search.
 constexpr double near_the_bound = 0.93;  // of what is reachable
 constexpr double counts_work =
@@ -38,8 +38,8 @@ constexpr std::size_t fewest_to_judge = 4;  // pairs
 constexpr std::size_t most_recent = 30;
 constexpr double least_spread = 0.02;  // of a pair's logarithm
 constexpr double infinity = std::numeric_limits<double>::infinity();
-// Threads that spin hide that others wait for them. Jobs show it, but they come by chance: only many of them
-// count, and only where they tell of much.
+// While one thread waits for another, it may spin, and seem to work. The number of jobs shows that. Jobs come
+// by chance, so a window needs many of them, and a way many more than Linux alone.
 constexpr std::size_t fewest_jobs = 50;  // in a window
 constexpr double clear_by_jobs = 1.5;
 constexpr int dues_to_a_rival = 3;

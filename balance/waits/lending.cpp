@@ -182,7 +182,7 @@ bool leave_shared_cpu(const slot& own) noexcept {
     const page* here = the_page();
     if (here == nullptr || !shares_its_cpu(*here, own)) return false;
     const int error = errno;
-    // Else it would sleep for 50 us more.
+    // By default Linux may add 50 us to a sleep.
     const int slack = prctl(PR_GET_TIMERSLACK);
     if (slack > 1) prctl(PR_SET_TIMERSLACK, 1);
     const timespec length{0, short_sleep};
