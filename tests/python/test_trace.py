@@ -6,11 +6,11 @@ import io
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -23,7 +23,7 @@ from tautochrone.energy.recorder import Recording
 from tautochrone.errors import TautoError
 from tautochrone.measuring.sampler import LoadSample
 from tautochrone.trace import findings, page, perfetto
-from tautochrone.trace.balanced import with_balance
+from tautochrone.trace.balanced import Answer, with_balance
 from tautochrone.trace.command import TraceRequest, TraceServices, as_record, run_trace_command
 from tautochrone.trace.threads import (
     SampledThreads,
@@ -204,11 +204,8 @@ def test_progress_is_drawn_where_the_speeds_of_cpus_are_known() -> None:
         track(3, 5.0, name="tauto-balance"),
     ]
     assert "Progress" not in drawn(tracks)
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "answer"
-        path.write_bytes(msgspec.json.encode(BALANCED))
-        balanced = with_balance(traced(tracks), 99, path)
-        assert with_balance(traced(tracks), 99, Path(folder) / "none").balance is None
+    balanced = with_balance(traced(tracks), 99, msgspec.json.encode(BALANCED))
+    assert with_balance(traced(tracks), 99, b"").balance is None
     assert [one.tid for one in balanced.threads.tracks] == [1, 2]
     html = page.render(balanced, findings.find(balanced.threads.tracks, 10.0, 5, 2))
     assert html.count("did 2.00 s of work") == 2
@@ -216,6 +213,14 @@ def test_progress_is_drawn_where_the_speeds_of_cpus_are_known() -> None:
     assert (
         "7 changes of a CPU in 10.0 s; time over Linux alone 0.80 (0.75 to 0.85), 9 pairs of windows" in html
     )
+
+
+def test_answer_of_another_process_comes_without_a_file() -> None:
+    with Answer() as answer:
+        assert answer.read() == b""
+        content = b"x" * 300_000  # more than a pipe holds that nobody has widened
+        subprocess.run(["sh", "-c", 'exec cat > "$0"', answer.path], input=content, check=True, timeout=60)
+        assert answer.read() == content
 
 
 def test_perfetto_has_a_track_a_cpu_and_a_thread_and_counters() -> None:

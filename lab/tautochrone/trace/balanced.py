@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
+import os
 from collections.abc import Mapping
-from pathlib import Path
+from contextlib import suppress
+from typing import Self
 
 import msgspec
 
@@ -13,15 +16,44 @@ from tautochrone.schemas.of_executables import Balance
 from tautochrone.trace.threads import ThreadTrack, Traced
 
 _OWN = ("tauto-balance", "tauto-guard")
+_MOST_BYTES = 2**20
 
 
-def with_balance(traced: Traced, controller: int, answer: Path) -> Traced:
+class Answer:
+    """A pipe into which ``tauto balance`` writes its answer: whoever is killed leaves no file behind."""
+
+    def __init__(self) -> None:
+        self._from, self._into = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        with suppress(OSError):  # where it may not hold so much, it holds the answer of a usual machine
+            fcntl.fcntl(self._into, fcntl.F_SETPIPE_SZ, _MOST_BYTES)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *of_error: object) -> None:
+        os.close(self._from)
+        os.close(self._into)
+
+    @property
+    def path(self) -> str:
+        """The name under which another process of this user opens it."""
+        return f"/proc/{os.getpid()}/fd/{self._into}"
+
+    def read(self) -> bytes:
+        """What was written until now."""
+        try:
+            return os.read(self._from, _MOST_BYTES)
+        except BlockingIOError:
+            return b""
+
+
+def with_balance(traced: Traced, controller: int, answer: bytes) -> Traced:
     """The trace without the controller's own processes, and with its answer; without one if it was killed."""
     threads = traced.threads
     tracks = [one for one in threads.tracks if one.tid != controller and one.name not in _OWN]
     try:
-        balance = msgspec.json.decode(answer.read_bytes(), type=Balance)
-    except (OSError, msgspec.MsgspecError):
+        balance = msgspec.json.decode(answer, type=Balance)
+    except msgspec.MsgspecError:
         balance = None
     return dataclasses.replace(traced, threads=dataclasses.replace(threads, tracks=tracks), balance=balance)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -26,7 +25,7 @@ from tautochrone.measuring.sampler import CpuSampler
 from tautochrone.options import Option, Words
 from tautochrone.schemas.of_executables import Balance
 from tautochrone.trace import findings, page, perfetto
-from tautochrone.trace.balanced import in_words, with_balance
+from tautochrone.trace.balanced import Answer, in_words, with_balance
 from tautochrone.trace.threads import HERTZ, ThreadSampler, Traced
 
 TRACE_SCHEMA = "tautochrone.trace/1"
@@ -89,14 +88,13 @@ def run_trace_command(request: TraceRequest, services: TraceServices | None = No
     _check(request)
     found = services.find()
     check_objective("time", found, lambda notice: print(f"tauto: warning: {notice}", file=services.messages))
-    with tempfile.TemporaryDirectory(prefix="tauto-trace-") as folder:
-        answer = Path(folder) / "balance.json"
+    with Answer() as answer:
         child = Foreground(_words(request, answer))
         traced = _traced(request, child, found, services)
         if isinstance(traced, int):
             return traced
         if request.balance:
-            traced = with_balance(traced, child.pid, answer)
+            traced = with_balance(traced, child.pid, answer.read())
             if traced.balance is None and not traced.threads.tracks:  # it has said why nothing was started
                 return traced.ended.exit_code
     judged = findings.find(traced.threads.tracks, traced.ended.seconds, traced.migrations, len(traced.cpus))
@@ -117,10 +115,10 @@ def run_trace_command(request: TraceRequest, services: TraceServices | None = No
     return traced.ended.exit_code
 
 
-def _words(request: TraceRequest, answer: Path) -> list[str]:
+def _words(request: TraceRequest, answer: Answer) -> list[str]:
     if not request.balance:
         return list(request.command)
-    return [str(runners.find("tauto-balance")), f"--report={answer}", "--", *request.command]
+    return [str(runners.find("tauto-balance")), f"--report={answer.path}", "--", *request.command]
 
 
 def _traced(request: TraceRequest, child: Foreground, found: Found, services: TraceServices) -> Traced | int:
