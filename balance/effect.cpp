@@ -61,6 +61,10 @@ constexpr char were_busy[] = "the threads kept the fastest CPUs busy by themselv
 
 }  // namespace
 
+double window::most_of_fastest() const {
+    return seconds > 0 ? surely * of_fastest / seconds : 0;
+}
+
 bool window::is_near_the_bound() const {
     return !equal && round >= counts_work && busy > near_the_bound;
 }
@@ -181,6 +185,8 @@ void effect::look(const window& seen) {
     if (seems_busy(alone_)) return rest(first_rest, were_busy);
     has_new_ways(seen);
     note_rate(way_, seen.rate());
+    // Where nothing is counted, nothing is learned from one window of a way to the next.
+    if (!seen.counted && seen.rate() < alone_.rate()) std::erase(left_, way_);
     if (seen.rate() > best_rate_) {
         best_rate_ = seen.rate();
         best_ = way_;
@@ -194,8 +200,7 @@ void effect::look_at_next(const window& seen) {
     while (!left_.empty()) {
         way_ = left_.front();
         left_.erase(left_.begin());
-        const double promised =
-            way_ == way::fastest ? surely * seen.of_fastest / seen.seconds : near_the_bound * reachable;
+        const double promised = way_ == way::fastest ? seen.most_of_fastest() : near_the_bound * reachable;
         const double so_far = std::max(best_rate_, alone_.rate());
         if (way_ == way::fastest && alone_.jobs >= fewest_jobs) return;
         if (so_far < promised || seen.seconds < short_look) return;
@@ -269,6 +274,7 @@ way effect::rival(const window& seen) {
     double most = 0;
     for (const way one : seen.possible) {
         const double hoped = rate_of(one) > 0 ? rate_of(one) : 2 * usual_.rate();
+        if (one == way::fastest && !seen.counted && seen.most_of_fastest() < usual_.rate()) continue;
         if (one == best_ || hoped < may_still_win * usual_.rate() || hoped <= most) continue;
         most = hoped;
         found = one;
@@ -278,8 +284,10 @@ way effect::rival(const window& seen) {
 }
 
 void effect::visit(const window& seen) {
-    if (--visits_ > 0) return;
     const double usual = usual_.rate();
+    const bool is_hopeless = !seen.counted && seen.rate() < may_still_win * usual;
+    if (--visits_ > 0 && !is_hopeless) return;
+    visits_ = 0;
     note_rate(way_, seen.rate());
     if (seen.rate() > (seen.counted ? clear : clear_of_a_rival) * usual) {
         best_ = way_;

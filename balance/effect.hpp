@@ -54,6 +54,8 @@ struct window {
     std::vector<way> possible;  // besides leaving it alone, the most promising first
 
     double rate() const { return seconds > 0 ? work / seconds : 0; }
+    // Work a second that threads on the fastest CPUs alone can do.
+    double most_of_fastest() const;
     // No CPU waits for another: no other way can do much more.
     bool is_near_the_bound() const;
 };

@@ -267,6 +267,56 @@ TEST_CASE("the_best_way_is_taken_and_what_promises_less_is_not_looked_at") {
     CHECK(poor.now() == effect::phase::keeps);
 }
 
+TEST_CASE("a_way_that_makes_it_worse_is_left_after_one_window_where_nothing_is_learned") {
+    for (const bool counted : {false, true}) {
+        effect judged(1);
+        for (const double rate : {0.5, 0.4}) {
+            window seen = on_fast_and_slow();
+            seen.possible = {way::seats, way::seats, way::moves};
+            seen.done = judged.next();
+            seen.counted = counted;
+            seen.work = rate * seen.seconds;
+            judged.add(seen);
+        }
+        CHECK(judged.next() == (counted ? way::seats : way::moves));
+    }
+}
+
+TEST_CASE("a_rival_costs_one_window_or_none_where_it_is_clearly_worse") {
+    for (const double moved : {0.9, 1.15}) {  // the fastest CPUs alone promise 1.1 at most
+        effect judged(1);
+        int windows = 0;
+        for (int k = 0; k < 400; ++k) {
+            const way next = judged.next();
+            window seen = on_fast_and_slow();
+            seen.possible = {way::moves, way::fastest};
+            seen.done = next;
+            seen.work = seen.seconds * (next == way::moves ? moved : 0.5);
+            if (k > 3 && next == way::fastest) ++windows;
+            judged.add(seen);
+            if (next == way::fastest) CHECK(judged.next() != way::fastest);
+        }
+        CAPTURE(moved);
+        CHECK(judged.now() == effect::phase::keeps);
+        CHECK(windows == 0);
+    }
+    effect judged(1);
+    int in_a_row = 0;
+    int most = 0;
+    for (int k = 0; k < 400; ++k) {
+        const way next = judged.next();
+        window seen = on_fast_and_slow();
+        seen.possible = {way::seats, way::moves};
+        seen.done = next;
+        seen.work = seen.seconds * (next == way::moves ? 1.1 : next == way::seats && k > 3 ? 0.6 : 0.5);
+        in_a_row = next == way::seats ? in_a_row + 1 : 0;
+        most = std::max(most, in_a_row);
+        judged.add(seen);
+    }
+    CHECK(judged.now() == effect::phase::keeps);
+    CHECK(most == 1);
+}
+
 TEST_CASE("another_way_is_looked_for_when_the_rate_falls") {
     effect judged(1);
     CHECK(after(judged, {0.5, 1.23}) == way::seats);
