@@ -154,13 +154,13 @@ std::vector<way> controller::possible_ways() {
     const double round = team_.between_places() > 0 ? team_.between_places() : stretch();
     const bool shared_out = holding_.loops_are_shared_out() && !more_than_cpus;
     // Who waits at places that are told lends its CPU.
-    const bool lends = team_.between_places() > 0;
+    const bool suits_seats = can_hold && (shared_out || team_.between_places() > 0);
+    const bool can_move = round == 0 || round >= (suits_seats ? too_short_where_seated : too_short_to_move);
     std::vector<way> found;
     // Shares, and what CPUs are worth, are learned in the first windows.
-    if (can_hold && (shared_out || more_than_cpus || lends))
+    if (suits_seats || (can_hold && more_than_cpus && !can_move))
         found.insert(found.end(), windows_to_learn_in, way::seats);
-    const double shortest = found.empty() ? too_short_to_move : too_short_where_seated;
-    if (round == 0 || round >= shortest) found.push_back(way::moves);
+    if (can_move) found.push_back(way::moves);
     if (can_hold) found.push_back(way::fastest);
     return found;
 }
