@@ -62,7 +62,7 @@ constexpr char were_busy[] = "the threads kept the fastest CPUs busy by themselv
 }  // namespace
 
 double window::most_of_fastest() const {
-    return seconds > 0 ? surely * of_fastest / seconds : 0;
+    return seconds > 0 ? (counted ? surely : 1.0) * of_fastest / seconds : 0;
 }
 
 bool window::is_near_the_bound() const {
@@ -202,7 +202,9 @@ void effect::look_at_next(const window& seen) {
         left_.erase(left_.begin());
         const double promised = way_ == way::fastest ? seen.most_of_fastest() : near_the_bound * reachable;
         const double so_far = std::max(best_rate_, alone_.rate());
-        if (way_ == way::fastest && alone_.jobs >= fewest_jobs) return;
+        const bool may_hide_waits =
+            alone_.jobs >= fewest_jobs && alone_.work > near_the_bound * alone_.reachable;
+        if (way_ == way::fastest && may_hide_waits) return;
         if (so_far < promised || seen.seconds < short_look) return;
     }
     if (best_ == way::alone) return rest(first_rest, "nothing that could be done promised a gain");

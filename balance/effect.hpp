@@ -54,7 +54,7 @@ struct window {
     std::vector<way> possible;  // besides leaving it alone, the most promising first
 
     double rate() const { return seconds > 0 ? work / seconds : 0; }
-    // Work a second that threads on the fastest CPUs alone can do.
+    // Work a second that threads on the fastest CPUs alone can do. What is estimated is their CPU time.
     double most_of_fastest() const;
     // No CPU waits for another: no other way can do much more.
     bool is_near_the_bound() const;
