@@ -65,6 +65,10 @@ double window::most_of_fastest() const {
     return seconds > 0 ? (counted ? surely : 1.0) * of_fastest / seconds : 0;
 }
 
+bool window::may_hide_waits() const {
+    return jobs >= fewest_jobs && work > near_the_bound * reachable && reachable < clear_by_jobs * of_fastest;
+}
+
 bool window::is_near_the_bound() const {
     return !equal && round >= counts_work && busy > near_the_bound;
 }
@@ -128,7 +132,7 @@ void effect::watch(const window& seen) {
     if (!seems_busy(seen)) return begin_looking(seen);
     const bool can_gather = std::ranges::find(seen.possible, way::fastest) != seen.possible.end();
     // Each time after twice as many windows.
-    const bool is_due = seen.jobs >= fewest_jobs && can_gather && std::has_single_bit(++busy_windows_);
+    const bool is_due = seen.may_hide_waits() && can_gather && std::has_single_bit(++busy_windows_);
     if (!is_due) return rest(shortest_rest, were_busy);
     window only = seen;
     only.possible = {way::fastest};
@@ -202,9 +206,7 @@ void effect::look_at_next(const window& seen) {
         left_.erase(left_.begin());
         const double promised = way_ == way::fastest ? seen.most_of_fastest() : near_the_bound * reachable;
         const double so_far = std::max(best_rate_, alone_.rate());
-        const bool may_hide_waits =
-            alone_.jobs >= fewest_jobs && alone_.work > near_the_bound * alone_.reachable;
-        if (way_ == way::fastest && may_hide_waits) return;
+        if (way_ == way::fastest && alone_.may_hide_waits()) return;
         if (so_far < promised || seen.seconds < short_look) return;
     }
     if (best_ == way::alone) return rest(first_rest, "nothing that could be done promised a gain");

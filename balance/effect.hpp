@@ -56,6 +56,9 @@ struct window {
     double rate() const { return seconds > 0 ? work / seconds : 0; }
     // Work a second that threads on the fastest CPUs alone can do. What is estimated is their CPU time.
     double most_of_fastest() const;
+    // Threads that seem busy may spin: many jobs are waited for, and the slow CPUs can do so little that the
+    // others alone may do many more.
+    bool may_hide_waits() const;
     // No CPU waits for another: no other way can do much more.
     bool is_near_the_bound() const;
 };

@@ -16,6 +16,7 @@
 
 #include "balance/answer.hpp"
 #include "balance/effect.hpp"
+#include "balance/holding.hpp"
 #include "balance/moves.hpp"
 #include "balance/page.hpp"
 #include "balance/placing.hpp"
@@ -407,15 +408,18 @@ TEST_CASE("jobs_show_that_threads_wait_for_one_that_spins") {
     }
 }
 
-TEST_CASE("few_jobs_tell_nothing") {
-    effect judged(1);
-    window seen = on_fast_and_slow();
-    seen.possible = {way::fastest};
-    seen.work = 0.99 * seen.reachable;
-    seen.jobs = 20;
-    seen.jobs_a_second = 200;
-    judged.add(seen);
-    CHECK(judged.now() == effect::phase::rests);
+TEST_CASE("few_jobs_tell_nothing_and_many_are_not_tried_on_half_of_nearly_equal_cpus") {
+    for (const bool few : {true, false}) {
+        effect judged(1);
+        window seen = on_fast_and_slow();
+        seen.possible = {way::fastest};
+        if (!few) seen.reachable = 0.19;
+        seen.work = 0.99 * seen.reachable;
+        seen.jobs = few ? 20 : 100;
+        seen.jobs_a_second = few ? 200 : 1000;
+        judged.add(seen);
+        CHECK(judged.now() == effect::phase::rests);
+    }
 }
 
 TEST_CASE("a_way_that_was_not_chosen_is_tried_again_now_and_then") {
@@ -555,6 +559,51 @@ TEST_CASE("a_held_thread_has_its_own_mask_again_when_it_is_released_or_we_end") 
         const cpu_set_t after = mask_of(sleeper.pid());
         CHECK(CPU_EQUAL(&before, &after));
     }
+}
+
+TEST_CASE("gathered_threads_follow_when_other_cpus_have_been_the_fastest_for_some_looks") {
+    const cpu_set_t given = mask_of(0);
+    if (CPU_COUNT(&given) < 2) return;
+    const cpu_set_t first = only_first_of(given);
+    cpu_set_t rest = given;
+    CPU_CLR(static_cast<unsigned>(first_cpu_of(given)), &rest);
+    const cpu_set_t second = only_first_of(rest);
+    speeds cpus({{first_cpu_of(first), 1.0, 1.0}, {first_cpu_of(second), 1.0, 0.25}});
+    const std::array<child, 2> sleepers;
+    int descriptor = -1;
+    page* const shared = make_page(descriptor);
+    REQUIRE(shared != nullptr);
+    std::array<member, 2> threads;
+    std::vector<member*> members;
+    for (std::size_t i = 0; i < threads.size(); ++i) {
+        threads[i].process = threads[i].thread = sleepers[i].pid();
+        threads[i].cpu = first_cpu_of(first);
+        threads[i].marks = claim_slot(*shared, sleepers[i].pid());
+        members.push_back(&threads[i]);
+    }
+    const auto all_are_on = [&](const cpu_set_t& cpu) {
+        return std::ranges::all_of(members, [&](const member* one) {
+            const cpu_set_t now = mask_of(one->thread);
+            return CPU_EQUAL(&now, &cpu) != 0;
+        });
+    };
+    moves mover;
+    holding holds(given, mover, shared);
+    CHECK(holds.gather(members, cpus) == 2);
+    CHECK(all_are_on(first));
+    constexpr nanoseconds look = 1'000'000;
+    for (int i = 0; i < 300; ++i) {
+        cpus.note(0, look, look, look / 8);
+        cpus.note(1, look, look, look);
+    }
+    int looks = 0;
+    for (; looks < 20 && all_are_on(first); ++looks) holds.gather(members, cpus);
+    CHECK(looks > 3);
+    CHECK(all_are_on(second));
+    holds.end();
+    CHECK(all_are_on(given));
+    munmap(shared, sizeof(page));
+    close(descriptor);
 }
 
 TEST_CASE("a_mask_that_the_program_set_while_it_was_held_stays") {
