@@ -113,15 +113,15 @@ bool holding::changed(const std::vector<std::size_t>& wanted, const speeds& cpus
 }
 
 // Shares of loops show it well. Parts of equal size do not, as looks are far apart: they count where they say
-// something quite different from the probe.
+// something quite different from what CPUs gave their threads.
 std::vector<double> holding::learned(const speeds& cpus) const {
     std::vector<double> found = cpus.per_second();
     for (std::size_t i = 0; i < found.size(); ++i) {
         const auto known = learned_.find(cpus[i].cpu);
         if (known == learned_.end()) continue;
-        const double ratio = known->second / std::max(cpus.probed()[i], least_speed);
+        const double ratio = known->second / std::max(cpus.usual()[i], least_speed);
         found[i] =
-            published_.empty() && ratio > 1 / far_off && ratio < far_off ? cpus.probed()[i] : known->second;
+            published_.empty() && ratio > 1 / far_off && ratio < far_off ? cpus.usual()[i] : known->second;
     }
     return found;
 }

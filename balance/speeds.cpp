@@ -23,6 +23,8 @@ constexpr nanoseconds probe_for = 10'000'000;
 constexpr int times_where_unequal = 4;   // in 10 ms an interrupted CPU does a third more or less
 constexpr double follows_within = 40e6;  // ns in which threads want a CPU: ten ticks of the slowest kernels
 constexpr double forgets_within = 2e9;   // ns in which nobody does
+constexpr double least_share = 0.01;
+constexpr double usual_of_the_last = 10;  // times as long for what is usual
 
 struct probed {
     double blocks = 0;
@@ -77,8 +79,11 @@ std::vector<cpu_speed> probe(const std::vector<int>& cpus) {
 }
 
 speeds::speeds(std::vector<cpu_speed> probed) : probed_(std::move(probed)), now_(probed_) {
-    for (const cpu_speed& one : now_) per_second_.push_back(one.pace * one.share);
-    probed_per_second_ = per_second_;
+    for (const cpu_speed& one : now_) {
+        per_second_.push_back(one.pace * one.share);
+        usual_.push_back(one.share);
+    }
+    usual_per_second_ = per_second_;
 }
 
 std::size_t speeds::index_of(int cpu) const {
@@ -111,15 +116,20 @@ bool speeds::all_equal() const {
 
 void speeds::note(std::size_t index, nanoseconds span, nanoseconds wanted, nanoseconds had) {
     cpu_speed& one = now_[index];
+    double& usual = usual_[index];
+    const auto weight = [](double past, double within) { return 1 - std::exp(-past / within); };
     if (wanted > 0) {
-        const double weight = 1 - std::exp(-static_cast<double>(wanted) / follows_within);
-        const double share = std::min(1.0, static_cast<double>(had) / static_cast<double>(wanted));
-        one.share += weight * (share - one.share);
+        const auto for_so_long = static_cast<double>(wanted);
+        const double share = std::min(1.0, static_cast<double>(had) / for_so_long);
+        one.share += weight(for_so_long, follows_within) * (share - one.share);
+        usual += weight(for_so_long, usual_of_the_last * follows_within) * (share - usual);
     }
     // What it was may be over: somebody must try it again.
-    const double idle = static_cast<double>(std::max<nanoseconds>(span - wanted, 0));
-    one.share += (1 - std::exp(-idle / forgets_within)) * (probed_[index].share - one.share);
-    per_second_[index] = one.pace * std::max(one.share, 0.01);
+    const auto idle = static_cast<double>(std::max<nanoseconds>(span - wanted, 0));
+    one.share += weight(idle, forgets_within) * (usual - one.share);
+    usual += weight(idle, usual_of_the_last * forgets_within) * (probed_[index].share - usual);
+    per_second_[index] = one.pace * std::max(one.share, least_share);
+    usual_per_second_[index] = one.pace * std::max(usual, least_share);
 }
 
 }  // namespace tauto::balance

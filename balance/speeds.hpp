@@ -31,8 +31,8 @@ class speeds {
     const cpu_speed& operator[](std::size_t index) const { return now_[index]; }
     // Work a second of each CPU.
     const std::vector<double>& per_second() const { return per_second_; }
-    // The same as the probe found it.
-    const std::vector<double>& probed() const { return probed_per_second_; }
+    // The same as it usually is: as the probe found it, until threads got something else for a while.
+    const std::vector<double>& usual() const { return usual_per_second_; }
     // Of the `count` fastest together.
     double of_the_fastest(std::size_t count) const;
     // The CPUs that are as fast as the fastest.
@@ -47,8 +47,9 @@ class speeds {
   private:
     std::vector<cpu_speed> probed_;
     std::vector<cpu_speed> now_;
+    std::vector<double> usual_;  // the share that a CPU is thought to have while nobody wants it
     std::vector<double> per_second_;
-    std::vector<double> probed_per_second_;
+    std::vector<double> usual_per_second_;
 };
 
 }  // namespace tauto::balance

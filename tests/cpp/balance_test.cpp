@@ -527,8 +527,19 @@ TEST_CASE("speeds_follow_what_threads_get_and_forget_it") {
     CHECK(cpus.per_second()[1] == doctest::Approx(0.25).epsilon(0.05));
     CHECK(cpus.of_the_fastest(2) == doctest::Approx(1.25).epsilon(0.05));
     CHECK_FALSE(cpus.all_equal());
-    for (int i = 0; i < 10'000; ++i) cpus.note(1, look, 0, 0);
+    for (int i = 0; i < 80'000; ++i) cpus.note(1, look, 0, 0);
     CHECK(cpus.per_second()[1] > 0.95);
+}
+
+TEST_CASE("a_cpu_that_became_slow_does_not_seem_fast_because_it_waits_for_a_part_of_each_round") {
+    speeds cpus({{0, 1.0, 1.0}, {1, 1.0, 1.0}});
+    constexpr nanoseconds look = 1'000'000;
+    for (int round = 0; round < 300; ++round)
+        for (int part = 0; part < 8; ++part)
+            part == 0 ? cpus.note(1, look, look, look / 4) : cpus.note(1, look, 0, 0);
+    CHECK(cpus.per_second()[1] == doctest::Approx(0.25).epsilon(0.3));
+    for (int i = 0; i < 100; ++i) cpus.note(1, look, look, look);  // it is fast again, and used
+    CHECK(cpus.per_second()[1] > 0.9);
 }
 
 TEST_CASE("moved_threads_have_their_own_mask_again") {
