@@ -224,10 +224,12 @@ TEST_CASE("what_seemed_to_help_at_first_and_does_not_is_let_go") {
 }
 
 // What is done in the next window if those before had these rates.
-way after(effect& judged, std::initializer_list<double> rates) {
+way after(effect& judged, std::initializer_list<double> rates, bool counted = false,
+          const std::vector<way>& possible = {way::seats, way::moves, way::fastest}) {
     for (const double rate : rates) {
         window seen = on_fast_and_slow();
-        seen.possible = {way::seats, way::moves, way::fastest};
+        seen.possible = possible;
+        seen.counted = counted;
         seen.done = judged.next();
         seen.work = rate * seen.seconds;
         judged.add(seen);
@@ -238,14 +240,7 @@ way after(effect& judged, std::initializer_list<double> rates) {
 TEST_CASE("a_small_gain_goes_on_at_once_only_where_work_is_counted") {
     for (const bool counted : {false, true}) {
         effect judged(1);
-        for (const double rate : {0.5, 0.53, 0.53, 0.53}) {
-            window seen = on_fast_and_slow();
-            seen.possible = {way::seats, way::moves, way::fastest};
-            seen.done = judged.next();
-            seen.counted = counted;
-            seen.work = rate * seen.seconds;
-            judged.add(seen);
-        }
+        after(judged, {0.5, 0.53, 0.53, 0.53}, counted);
         CHECK(judged.now() == (counted ? effect::phase::keeps : effect::phase::tries));
     }
 }
@@ -271,15 +266,8 @@ TEST_CASE("the_best_way_is_taken_and_what_promises_less_is_not_looked_at") {
 TEST_CASE("a_way_that_makes_it_worse_is_left_after_one_window_where_nothing_is_learned") {
     for (const bool counted : {false, true}) {
         effect judged(1);
-        for (const double rate : {0.5, 0.4}) {
-            window seen = on_fast_and_slow();
-            seen.possible = {way::seats, way::seats, way::moves};
-            seen.done = judged.next();
-            seen.counted = counted;
-            seen.work = rate * seen.seconds;
-            judged.add(seen);
-        }
-        CHECK(judged.next() == (counted ? way::seats : way::moves));
+        const way next = after(judged, {0.5, 0.4}, counted, {way::seats, way::seats, way::moves});
+        CHECK(next == (counted ? way::seats : way::moves));
     }
 }
 
