@@ -276,14 +276,12 @@ TEST_CASE("a_rival_costs_one_window_or_none_where_it_is_clearly_worse") {
         effect judged(1);
         int windows = 0;
         for (int k = 0; k < 400; ++k) {
-            const way next = judged.next();
-            window seen = on_fast_and_slow();
-            seen.possible = {way::moves, way::fastest};
-            seen.done = next;
-            seen.work = seen.seconds * (next == way::moves ? moved : 0.5);
-            if (k > 3 && next == way::fastest) ++windows;
-            judged.add(seen);
-            if (next == way::fastest) CHECK(judged.next() != way::fastest);
+            const way now = judged.next();
+            const way next =
+                after(judged, {now == way::moves ? moved : 0.5}, false, {way::moves, way::fastest});
+            if (now != way::fastest) continue;
+            if (k > 3) ++windows;
+            CHECK(next != way::fastest);
         }
         CAPTURE(moved);
         CHECK(judged.now() == effect::phase::keeps);
@@ -293,14 +291,12 @@ TEST_CASE("a_rival_costs_one_window_or_none_where_it_is_clearly_worse") {
     int in_a_row = 0;
     int most = 0;
     for (int k = 0; k < 400; ++k) {
-        const way next = judged.next();
-        window seen = on_fast_and_slow();
-        seen.possible = {way::seats, way::moves};
-        seen.done = next;
-        seen.work = seen.seconds * (next == way::moves ? 1.1 : next == way::seats && k > 3 ? 0.6 : 0.5);
-        in_a_row = next == way::seats ? in_a_row + 1 : 0;
+        const way now = judged.next();
+        const double seated = k > 3 ? 0.6 : 0.5;
+        const double rate = now == way::moves ? 1.1 : now == way::seats ? seated : 0.5;
+        after(judged, {rate}, false, {way::seats, way::moves});
+        in_a_row = now == way::seats ? in_a_row + 1 : 0;
         most = std::max(most, in_a_row);
-        judged.add(seen);
     }
     CHECK(judged.now() == effect::phase::keeps);
     CHECK(most == 1);
@@ -523,8 +519,10 @@ TEST_CASE("a_cpu_that_became_slow_does_not_seem_fast_because_it_waits_for_a_part
     speeds cpus({{0, 1.0, 1.0}, {1, 1.0, 1.0}});
     constexpr nanoseconds look = 1'000'000;
     for (int round = 0; round < 300; ++round)
-        for (int part = 0; part < 8; ++part)
-            part == 0 ? cpus.note(1, look, look, look / 4) : cpus.note(1, look, 0, 0);
+        for (int part = 0; part < 8; ++part) {
+            const nanoseconds wanted = part == 0 ? look : 0;
+            cpus.note(1, look, wanted, wanted / 4);
+        }
     CHECK(cpus.per_second()[1] == doctest::Approx(0.25).epsilon(0.3));
     for (int i = 0; i < 100; ++i) cpus.note(1, look, look, look);  // it is fast again, and used
     CHECK(cpus.per_second()[1] > 0.9);
