@@ -119,9 +119,9 @@ std::vector<double> holding::learned(const speeds& cpus) const {
     for (std::size_t i = 0; i < found.size(); ++i) {
         const auto known = learned_.find(cpus[i].cpu);
         if (known == learned_.end()) continue;
-        const double ratio = known->second / std::max(cpus.usual()[i], least_speed);
-        found[i] =
-            published_.empty() && ratio > 1 / far_off && ratio < far_off ? cpus.usual()[i] : known->second;
+        const double usual = cpus.usual(i);
+        const double ratio = known->second / std::max(usual, least_speed);
+        found[i] = published_.empty() && ratio > 1 / far_off && ratio < far_off ? usual : known->second;
     }
     return found;
 }

@@ -24,7 +24,7 @@ constexpr int times_where_unequal = 4;   // in 10 ms an interrupted CPU does a t
 constexpr double follows_within = 40e6;  // ns in which threads want a CPU: ten ticks of the slowest kernels
 constexpr double forgets_within = 2e9;   // ns in which nobody does
 constexpr double least_share = 0.01;
-constexpr double usual_of_the_last = 10;  // times as long for what is usual
+constexpr double usual_takes = 10;  // times as long to follow and to forget
 
 struct probed {
     double blocks = 0;
@@ -83,11 +83,14 @@ speeds::speeds(std::vector<cpu_speed> probed) : probed_(std::move(probed)), now_
         per_second_.push_back(one.pace * one.share);
         usual_.push_back(one.share);
     }
-    usual_per_second_ = per_second_;
 }
 
 std::size_t speeds::index_of(int cpu) const {
     return static_cast<std::size_t>(std::ranges::find(now_, cpu, &cpu_speed::cpu) - now_.begin());
+}
+
+double speeds::usual(std::size_t index) const {
+    return now_[index].pace * std::max(usual_[index], least_share);
 }
 
 double speeds::of_the_fastest(std::size_t count) const {
@@ -122,14 +125,13 @@ void speeds::note(std::size_t index, nanoseconds span, nanoseconds wanted, nanos
         const auto for_so_long = static_cast<double>(wanted);
         const double share = std::min(1.0, static_cast<double>(had) / for_so_long);
         one.share += weight(for_so_long, follows_within) * (share - one.share);
-        usual += weight(for_so_long, usual_of_the_last * follows_within) * (share - usual);
+        usual += weight(for_so_long, usual_takes * follows_within) * (share - usual);
     }
     // What it was may be over: somebody must try it again.
     const auto idle = static_cast<double>(std::max<nanoseconds>(span - wanted, 0));
     one.share += weight(idle, forgets_within) * (usual - one.share);
-    usual += weight(idle, usual_of_the_last * forgets_within) * (probed_[index].share - usual);
+    usual += weight(idle, usual_takes * forgets_within) * (probed_[index].share - usual);
     per_second_[index] = one.pace * std::max(one.share, least_share);
-    usual_per_second_[index] = one.pace * std::max(usual, least_share);
 }
 
 }  // namespace tauto::balance

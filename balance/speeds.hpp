@@ -31,8 +31,9 @@ class speeds {
     const cpu_speed& operator[](std::size_t index) const { return now_[index]; }
     // Work a second of each CPU.
     const std::vector<double>& per_second() const { return per_second_; }
-    // The same as it usually is: as the probe found it, until threads got something else for a while.
-    const std::vector<double>& usual() const { return usual_per_second_; }
+    // Work a second that a CPU usually does: as the probe found it, until threads got something else for a
+    // while.
+    double usual(std::size_t index) const;
     // Of the `count` fastest together.
     double of_the_fastest(std::size_t count) const;
     // The CPUs that are as fast as the fastest.
@@ -49,7 +50,6 @@ class speeds {
     std::vector<cpu_speed> now_;
     std::vector<double> usual_;  // the share that a CPU is thought to have while nobody wants it
     std::vector<double> per_second_;
-    std::vector<double> usual_per_second_;
 };
 
 }  // namespace tauto::balance
