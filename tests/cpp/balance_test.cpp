@@ -288,18 +288,16 @@ TEST_CASE("a_rival_costs_one_window_or_none_where_it_is_clearly_worse") {
         CHECK(windows == 0);
     }
     effect judged(1);
-    int in_a_row = 0;
-    int most = 0;
+    int windows = 0;
     for (int k = 0; k < 400; ++k) {
         const way now = judged.next();
-        const double seated = k > 3 ? 0.6 : 0.5;
+        const double seated = k > 3 ? 0.6 : 0.95;  // it promised something at first
         const double rate = now == way::moves ? 1.1 : now == way::seats ? seated : 0.5;
         after(judged, {rate}, false, {way::seats, way::moves});
-        in_a_row = now == way::seats ? in_a_row + 1 : 0;
-        most = std::max(most, in_a_row);
+        if (k > 3 && now == way::seats) ++windows;
     }
     CHECK(judged.now() == effect::phase::keeps);
-    CHECK(most == 1);
+    CHECK(windows == 1);
 }
 
 TEST_CASE("another_way_is_looked_for_when_the_rate_falls") {
@@ -518,12 +516,13 @@ TEST_CASE("speeds_follow_what_threads_get_and_forget_it") {
 TEST_CASE("a_cpu_that_became_slow_does_not_seem_fast_because_it_waits_for_a_part_of_each_round") {
     speeds cpus({{0, 1.0, 1.0}, {1, 1.0, 1.0}});
     constexpr nanoseconds look = 1'000'000;
-    for (int round = 0; round < 300; ++round)
+    for (int round = 0; round < 2'000; ++round)
         for (int part = 0; part < 8; ++part) {
             const nanoseconds wanted = part == 0 ? look : 0;
             cpus.note(1, look, wanted, wanted / 4);
         }
-    CHECK(cpus.per_second()[1] == doctest::Approx(0.25).epsilon(0.3));
+    CHECK(cpus.per_second()[1] > 0.24);
+    CHECK(cpus.per_second()[1] < 0.29);
     for (int i = 0; i < 100; ++i) cpus.note(1, look, look, look);  // it is fast again, and used
     CHECK(cpus.per_second()[1] > 0.9);
 }
