@@ -76,6 +76,11 @@ class task_deque {
     // The owner's: grows with each task that it adds, and falls with each that it takes.
     [[nodiscard]] std::int64_t level() const noexcept { return bottom_.load(std::memory_order_relaxed); }
 
+    // The owner's: how many there are at least, and at most until the next steal.
+    [[nodiscard]] std::int64_t size() const noexcept {
+        return bottom_.load(std::memory_order_relaxed) - top_.load(std::memory_order_relaxed);
+    }
+
     // For the explorer of verify/, which names them.
     [[nodiscard]] const std::atomic<std::int64_t>& top() const noexcept { return top_; }
     [[nodiscard]] const std::atomic<std::int64_t>& bottom() const noexcept { return bottom_; }

@@ -154,7 +154,8 @@ void invoke_both(First& first, Second& second, while_waiting wait = while_waitin
     const auto [region, rank, _] = running_tasks;
     framed_task<Second> other(second);
     task_deque<task>& own = region->deque(rank);
-    if (!own.add(&other)) {  // as deep as that, there is enough to steal
+    framed_task<Second> other(second);
+    if (own.size() >= enough_to_steal || !own.add(&other)) {
         std::invoke(first);
         std::invoke(second);
         return;
@@ -169,6 +170,10 @@ void invoke_both(First& first, Second& second, while_waiting wait = while_waitin
     task_region::run_down_to(own, level);  // what a group has added to it
     if (own.take() != nullptr) {
         // It does not begin where it would not in a serial program.
+// A member with so many tasks that nobody has taken makes no more: the cutoff of a recursion. The oldest
+// ones, which are stolen first, are the largest. The next call that finds fewer makes tasks again.
+inline constexpr std::int64_t enough_to_steal = 8;
+
         if (!failure) std::invoke(second);
     } else {
         region->help_until(
@@ -192,10 +197,11 @@ void invoke_all(First& first, Rest&... rest) {
 
 // Calls all functions, on whichever members of the team have nothing to do, and returns when all are done.
 //
-// Functions may call it again, with the same team: that is recursion, and costs some ten nanoseconds a call;
-// the outermost call costs a team::run. The exception of the first function that throws one is rethrown, in
-// their order; a later function may then not be called. A wait runs other tasks meanwhile, so nothing hangs.
-// In the body of a loop, and on another team's members, the functions are called one after the other.
+// Functions may call it again, with the same team: that is recursion, and costs a few nanoseconds a call, so
+// no cutoff by hand is needed; the outermost call costs a team::run. The exception of the first function that
+// throws one is rethrown, in their order; a later function may then not be called. A wait runs other tasks
+// meanwhile, so nothing hangs. In the body of a loop whose loops are not shared, and on another team's
+// members, the functions are called one after the other.
 template <std::invocable... Functions>
 void parallel_invoke(team& members, Functions&&... functions) {
     if constexpr (sizeof...(Functions) > 0) {

@@ -96,6 +96,33 @@ TEST_CASE("a chain that is deeper than the deque" * doctest::description("algori
     CHECK(count.load() == 3000);
 }
 
+TEST_CASE("a member makes no more tasks than there are to steal" *
+          doctest::description("algorithms.md, promise 14")) {
+    team some(shared_by(2));
+    std::atomic<bool> is_there{false};
+    std::atomic<bool> over{false};
+    std::int64_t most = 0;
+    const auto chain = [&](const auto& self, int depth) -> void {
+        most = std::max(most, detail::running_tasks.region->deque(0).size());
+        if (depth > 0)
+            parallel_invoke(
+                some, [&] { self(self, depth - 1); }, [] {});
+    };
+    parallel_invoke(
+        some,
+        [&] {
+            while (!is_there.load()) std::this_thread::yield();
+            chain(chain, 100);
+            over = true;
+        },
+        // The other member can take nothing of the chain.
+        [&] {
+            is_there = true;
+            while (!over.load()) std::this_thread::yield();
+        });
+    CHECK(most == detail::enough_to_steal);
+}
+
 TEST_CASE("both run at the same time where two members are free" *
           doctest::description("algorithms.md, promise 14")) {
     team some(shared_by(2));
