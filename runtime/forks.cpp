@@ -1,8 +1,11 @@
 #include "forks.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 
 #include "pinning.hpp"
 
@@ -43,6 +46,14 @@ void after_fork_in_child() {
 const int fork_handler = pthread_atfork(&before_fork, &after_fork, &after_fork_in_child);
 
 }  // namespace
+
+void end_copy_of_member() noexcept {
+    std::fputs(
+        "tautochrone: a body forked and returned in the child, where the other members do not exist; leave the "
+        "child with _exit or exec\n",
+        stderr);
+    _exit(EXIT_FAILURE);
+}
 
 process_locks& locks_of_process() noexcept {
     return locks;

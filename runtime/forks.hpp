@@ -12,6 +12,9 @@ inline unsigned current_fork_generation() noexcept {
     return fork_generations.load(std::memory_order_relaxed);
 }
 
+// In a child that a body forked, on a member that would wait for others: nobody can go on there.
+[[noreturn]] void end_copy_of_member() noexcept;
+
 // Locks of the whole process. fork() waits until they are free, so they are free in the child. Take several
 // of them in this order only.
 struct process_locks {

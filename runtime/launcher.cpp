@@ -89,15 +89,6 @@ void run_chunks(mailbox& box, member_report& report, int rank) {
 
 thread_local constinit bool starting_here = false;
 
-// In a child that a body forked on a worker. The loop's caller does not exist there, so nobody can go on.
-[[noreturn]] void end_copy_of_worker() {
-    std::fputs(
-        "tautochrone: a body forked on a worker and returned in the child, where the loop's caller does not "
-        "exist; leave the child with _exit or exec\n",
-        stderr);
-    _exit(EXIT_FAILURE);
-}
-
 }  // namespace
 
 void launcher::run_share(mailbox& box, member_report& report, int rank) {
@@ -216,7 +207,7 @@ void launcher::worker_loop(int rank) noexcept {
         std::uint32_t ticket = spin_while_equal(box.ticket, last, crowded ? 0 : budget.ticks());
         const bool slept = ticket == last;
         if (slept) {
-            if (born != current_fork_generation()) end_copy_of_worker();
+            if (born != current_fork_generation()) end_copy_of_member();
             const std::int64_t parked_at = ticks();
             box.parked.store(1, std::memory_order_relaxed);
             std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -33,6 +33,8 @@ struct loop_state {
     const std::stop_token* stop = nullptr;  // null when the loop cannot be cancelled
     const char* name = nullptr;
     std::int64_t launch_ticks = 0;
+    // A body had a loop that is long enough to be shared (team::run_in_body). Relaxed: a hint.
+    std::atomic<bool> nests{false};
     // The least first index of what a body has thrown in; no_failure while none has. On a line of its own,
     // which stays in every member's cache.
     static constexpr index no_failure = std::numeric_limits<index>::max();

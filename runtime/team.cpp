@@ -15,6 +15,7 @@
 #include <utility>
 
 #include <tauto/machine.hpp>
+#include <tauto/task_group.hpp>
 
 #include "copies.hpp"
 #include "forks.hpp"
@@ -245,6 +246,8 @@ std::string team::explain(const tauto::site& where) const {
     const int id = where.id_.load(std::memory_order_relaxed);
     const auto* record = id < 0 ? nullptr : detail::at(records_, id).load(std::memory_order_acquire);
     if (record == nullptr) return "no adaptive loop has run here";
+    if (where.nests_.load(std::memory_order_relaxed))
+        return "all members share it, and the loops in its bodies, which are long enough for that";
     // Inside a body the turn is taken; then this loop's own model may be in use.
     if (detail::running_as.team != nullptr) return "a loop is running";
     const auto turn = state_->take_turn_unless_asleep();
@@ -271,9 +274,7 @@ bool team::execute(const detail::loop_call& call) {
         throw error("a loop of at most " + std::to_string(most) +
                     " members was asked for; use 0 for all of the team, or a limit from 1");
     }
-    if (detail::running_as.team != nullptr) {
-        return detail::run_inline(call, detail::running_as.team == identity() ? detail::running_as.rank : 0);
-    }
+    if (detail::running_as.team != nullptr) return run_in_body(call);
     auto turn = most == 1 ? detail::team_turn(nullptr) : state_->take_turn_unless_asleep();
     if (!turn) {
         const detail::inside_body inside(identity(), 0);
@@ -281,9 +282,15 @@ bool team::execute(const detail::loop_call& call) {
     }
     if (call.options->stop.stop_possible() && call.options->stop.stop_requested()) return false;
     if (std::holds_alternative<adaptive>(call.options->schedule)) {
+        if (call.site->nests_.load(std::memory_order_relaxed) && most == 0 && size() > 1)
+            return run_nesting(call, turn);
         detail::loop_model& model = model_for(call);
         if (detail::runs_alone(call, model)) return run_alone(call, model, turn);
-        return state_->loops.run_adaptive(call, model);
+        std::atomic<bool>& nests = state_->members.loop.nests;
+        nests.store(false, std::memory_order_relaxed);
+        const bool all = state_->loops.run_adaptive(call, model);
+        if (nests.load(std::memory_order_relaxed)) call.site->nests_.store(true, std::memory_order_relaxed);
+        return all;
     }
     if (std::holds_alternative<weighted>(call.options->schedule)) {
         return state_->loops.run_weighted(call, model_for(call));
@@ -308,16 +315,80 @@ bool team::run_alone(const detail::loop_call& call, detail::loop_model& model, d
         }
     } const here(*state_);
     turn.give_back();
+    detail::team_state::alone_nests = false;
     const std::int64_t start = detail::ticks();
     {
         const detail::inside_body inside(identity(), 0);
         if (!detail::run_inline(call, 0)) return false;
     }
     const std::int64_t elapsed = detail::ticks() - start;
+    if (detail::team_state::alone_nests) call.site->nests_.store(true, std::memory_order_relaxed);
     if (!state_->of_threads->take_at_once()) return true;
     const detail::team_turn again(&*state_->of_threads);
     detail::record_alone(call, model, elapsed);
     return true;
+}
+
+bool team::shares_in_body(const tauto::site& where, index n, int most) const noexcept {
+    return size() > 1 && most == 0 && detail::running_as.team == identity() && detail::in_region(*this) &&
+           !where.in_bodies_.are_short(n);
+}
+
+detail::stays_in_body::stays_in_body(team& members, tauto::site& where, index n) noexcept
+    : members_(members), where_(where), n_(n) {
+    if (members.size() == 1 || running_as.team != members.identity()) return;
+    if (!where.in_bodies_.are_short(n) || where.in_bodies_.is_next_timed()) start_ = ticks();
+}
+
+// Outside of a region the loop around runs on members that share nothing but its own iterations: it is told
+// that it should be a region.
+void team::note_in_body(tauto::site& where, index n, std::int64_t ticks) noexcept {
+    where.in_bodies_.note(n, ticks);
+    if (where.in_bodies_.are_short(n) || detail::in_region(*this)) return;
+    if (detail::team_state::alone_here == identity()) {
+        detail::team_state::alone_nests = true;
+    } else {
+        state_->members.loop.nests.store(true, std::memory_order_relaxed);
+    }
+}
+
+// Members with nothing to do join it where the outermost call is a region (task_group.hpp).
+bool team::run_in_body(const detail::loop_call& call) {
+    const int rank = detail::running_as.team == identity() ? detail::running_as.rank : 0;
+    const int most = call.options->members;
+    if (!std::holds_alternative<adaptive>(call.options->schedule) || most != 0 || call.n == 1)
+        return detail::run_inline(call, rank);
+    if (shares_in_body(*call.site, call.n, most))
+        return detail::running_tasks.region->loops().run(call, rank);
+    const detail::stays_in_body here(*this, *call.site, call.n);
+    return detail::run_inline(call, rank);
+}
+
+// What the model of these loops knows; nothing, where they have none.
+std::vector<double> team::speeds_by_rank(const detail::loop_call& call) const {
+    const int id = call.site->id_.load(std::memory_order_relaxed);
+    const auto* record = id < 0 ? nullptr : detail::record_of(detail::at(records_, id), 0);
+    if (record == nullptr || state_->members.oversubscribed()) return {};
+    const auto* model = detail::at(record->models, std::bit_width(static_cast<std::uint64_t>(call.n)))
+                            .load(std::memory_order_acquire);
+    if (model == nullptr) return {};
+    const auto speeds = model->share_speeds();
+    return {speeds.begin(), speeds.end()};
+}
+
+// The loops in its bodies are long. All members share it and them.
+bool team::run_nesting(const detail::loop_call& call, detail::team_turn& turn) {
+    std::vector<double> speeds = speeds_by_rank(call);
+    turn.give_back();  // the region takes it again
+    bool all = false;
+    bool any_opened = false;
+    detail::run_region(*this, {.speeds = std::move(speeds), .name = call.options->name}, [&] {
+        detail::open_loops& loops = detail::running_tasks.region->loops();
+        all = loops.run_dealt(call);
+        any_opened = loops.any_opened();
+    });
+    if (!any_opened) call.site->nests_.store(false, std::memory_order_relaxed);
+    return all;
 }
 
 void team::run_members(const detail::run_call& call, const run_options& options) {

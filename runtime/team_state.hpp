@@ -48,6 +48,8 @@ struct team_state {
     // each touches nothing of it once it has counted itself out, by a release that the destructor acquires.
     std::atomic<int> alone{0};
     static inline thread_local constinit const team_state* alone_here = nullptr;
+    // The same for such a loop as loop_state::nests.
+    static inline thread_local constinit bool alone_nests = false;
 };
 
 }  // namespace tauto::detail

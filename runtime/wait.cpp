@@ -73,10 +73,27 @@ double ticks_per_nanosecond() noexcept {
     return rate;
 }
 
-void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
+namespace {
+
+// No time: as long as it takes.
+void futex_wait_at_most(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                        const timespec* time) noexcept {
     const int before = errno;  // the caller's own
-    syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+    syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, time, nullptr, 0);
     errno = before;
+}
+
+}  // namespace
+
+void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
+    futex_wait_at_most(word, expected, nullptr);
+}
+
+void futex_wait_for(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                    std::chrono::nanoseconds time) noexcept {
+    const auto whole = std::chrono::floor<std::chrono::seconds>(time);
+    const timespec most{static_cast<time_t>(whole.count()), static_cast<long>((time - whole).count())};
+    futex_wait_at_most(word, expected, &most);
 }
 
 void futex_wake(const std::atomic<std::uint32_t>& word) noexcept {

@@ -126,6 +126,13 @@ turns          safety  deadlock   WANTED_MISSED
 turns          safety  deadlock   GIVEN_BACK_BLINDLY
 turns          safety  deadlock   NO_SECOND_LOOK
 turns          safety  assertion  ENDED_AT_ONCE
+join           safety  pass
+join           safety  pass       DEALT
+join           safety  assertion  LOOKS_FIRST
+join           safety  assertion  NOT_CLOSED
+join           safety  assertion  NOT_AWAITED
+join           safety  assertion  COUNTED_OUT_EARLY
+join           safety  assertion  CLOSED_LAST
 hold           safety  pass       KILLS=0
 hold           safety  pass       LENDERS=1 KILLS=2
 hold           safety  pass       STARTS=1

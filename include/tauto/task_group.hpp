@@ -46,11 +46,16 @@ inline thread_local constinit current_region running_tasks;
 // One outermost call: the members that share its tasks.
 class task_region {
   public:
-    explicit task_region(const team& members)
-        : team_(members.identity()), deques_(usize(members.size())), crowded_(members.oversubscribed()) {}
+    task_region(const team& members, std::vector<double> speeds)
+        : team_(members.identity()),
+          deques_(usize(members.size())),
+          idle_(members.oversubscribed()),
+          loops_(members.size(), std::move(speeds), idle_) {}
 
     [[nodiscard]] const team_state* team_of() const noexcept { return team_; }
     [[nodiscard]] task_deque<task>& deque(int rank) noexcept { return at(deques_, rank); }
+    [[nodiscard]] open_loops& loops() noexcept { return loops_; }
+    [[nodiscard]] idle_members& idle() noexcept { return idle_; }
 
     // Runs one task of another member, and what it left in this member's deque. False where none was found.
     bool help(int rank) noexcept {
@@ -76,17 +81,17 @@ class task_region {
         }
     }
 
-    // Runs other members' tasks until done() is true, unless the thread is isolated.
+    // Runs other members' tasks and loops until done() is true, unless the thread is isolated.
     template <class Done>
-    void help_until(int rank, Done&& done, while_waiting wait = while_waiting::helps) noexcept {
-        const bool helps = wait == while_waiting::helps && running_tasks.wait == while_waiting::helps;
-        for (int turns = 0; !done(); ++turns) {
-            if (helps && help(rank)) {
-                turns = 0;
-            } else if (crowded_ || turns > 1000) {
-                std::this_thread::yield();
+    void help_until(int rank, Done&& done, while_waiting kind = while_waiting::helps) noexcept {
+        const bool helps = kind == while_waiting::helps && running_tasks.wait == while_waiting::helps;
+        const auto finds_some = [&] { return helps && (help(rank) || loops_.join(rank)); };
+        idle_wait wait(idle_);
+        while (!done()) {
+            if (finds_some()) {
+                wait.begin_again();
             } else {
-                relax();
+                wait.pause([&] { return done() || finds_some(); });
             }
         }
     }
@@ -96,15 +101,21 @@ class task_region {
   private:
     const team_state* team_;
     std::vector<task_deque<task>> deques_;
-    bool crowded_;
+    idle_members idle_;
+    open_loops loops_;
+};
+
+struct region_options {
+    std::vector<double> speeds = {};  // of the members by rank; none: as if equal
+    const char* name = nullptr;       // shown in traces
 };
 
 // Runs root() as the first task of a region on all members. Its exception goes on to the caller.
 template <class Root>
-void run_region(team& members, Root&& root) {
-    task_region region(members);
+void run_region(team& members, region_options options, Root&& root) {
+    task_region region(members, std::move(options.speeds));
     std::exception_ptr failure;
-    members.run([&](member& me) {
+    const auto body = [&](member& me) {
         const current_region around = std::exchange(running_tasks, {&region, me.rank()});
         if (me.rank() == 0) {
             try {
@@ -113,12 +124,18 @@ void run_region(team& members, Root&& root) {
                 failure = std::current_exception();
             }
             region.ended.store(true, std::memory_order_release);
+            region.idle().wake();
         } else {
             region.help_until(me.rank(), [&] { return region.ended.load(std::memory_order_acquire); });
         }
         running_tasks = around;
-    });
+    };
+    members.run(body, {.name = options.name});
     if (failure) std::rethrow_exception(failure);
+}
+template <class Root>
+void run_region(team& members, Root&& root) {
+    run_region(members, {}, std::forward<Root>(root));
 }
 
 // True where this call can share tasks with the members: it is one of a region's, or may become the first.
@@ -141,7 +158,10 @@ struct framed_task : task {
         } catch (...) {
             failure = std::current_exception();
         }
+        // Once it is true the frame may end.
+        task_region& region = *running_tasks.region;
         done.store(true, std::memory_order_release);
+        region.idle().wake();
     }
 
     Function* function;
@@ -149,10 +169,13 @@ struct framed_task : task {
     std::atomic<bool> done{false};
 };
 
+// A member with so many tasks that nobody has taken makes no more: the cutoff of a recursion. The oldest
+// ones, which are stolen first, are the largest. The next call that finds fewer makes tasks again.
+inline constexpr std::int64_t enough_to_steal = 8;
+
 template <class First, class Second>
 void invoke_both(First& first, Second& second, while_waiting wait = while_waiting::helps) {
     const auto [region, rank, _] = running_tasks;
-    framed_task<Second> other(second);
     task_deque<task>& own = region->deque(rank);
     framed_task<Second> other(second);
     if (own.size() >= enough_to_steal || !own.add(&other)) {
@@ -160,6 +183,7 @@ void invoke_both(First& first, Second& second, while_waiting wait = while_waitin
         std::invoke(second);
         return;
     }
+    region->idle().wake_if_seen();
     const std::int64_t level = own.level();
     std::exception_ptr failure;
     try {
@@ -170,10 +194,6 @@ void invoke_both(First& first, Second& second, while_waiting wait = while_waitin
     task_region::run_down_to(own, level);  // what a group has added to it
     if (own.take() != nullptr) {
         // It does not begin where it would not in a serial program.
-// A member with so many tasks that nobody has taken makes no more: the cutoff of a recursion. The oldest
-// ones, which are stolen first, are the largest. The next call that finds fewer makes tasks again.
-inline constexpr std::int64_t enough_to_steal = 8;
-
         if (!failure) std::invoke(second);
     } else {
         region->help_until(
@@ -254,7 +274,7 @@ class task_group {
                     task_group& all = *one->group;
                     all.call(one->called);
                     one.reset();  // what the function holds ends before the wait does
-                    all.left_.fetch_sub(1, std::memory_order_acq_rel);
+                    all.count_out();
                 };
             }
             task_group* group;
@@ -264,7 +284,8 @@ class task_group {
         left_.fetch_add(1, std::memory_order_relaxed);
         const auto [region, rank, _] = detail::running_tasks;
         owned* const added = one.release();
-        if (!shared_ || !region->deque(rank).add(added)) added->detail::task::run(*added);
+        if (!shared_ || !region->deque(rank).add(added)) return added->detail::task::run(*added);
+        region->idle().wake_if_seen();
     }
 
     // Runs tasks until none of the group is left. Called by the body of run_all; what was thrown is rethrown
@@ -308,6 +329,11 @@ class task_group {
         } catch (...) {
             fail();
         }
+    }
+    // Once no task is left the group may end.
+    void count_out() noexcept {
+        detail::task_region* const region = shared_ ? detail::running_tasks.region : nullptr;
+        if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1 && region != nullptr) region->idle().wake();
     }
     void fail() noexcept {
         if (!failed_.exchange(true, std::memory_order_relaxed)) failure_ = std::current_exception();

@@ -42,6 +42,7 @@
 #include <tauto/loop_model.hpp>
 #include <tauto/machine.hpp>
 #include <tauto/member.hpp>
+#include <tauto/open_loops.hpp>
 #include <tauto/schedule.hpp>
 #include <tauto/signed.hpp>
 #include <tauto/wait.hpp>
@@ -82,6 +83,28 @@ struct loop_report {
     std::vector<index> iterations = {};
 };
 
+namespace detail {
+
+// What was seen of a site's loops where they run in other loops' bodies. All relaxed: hints.
+class loops_in_bodies {
+  public:
+    // Of an iteration; 0: not known.
+    [[nodiscard]] double ticks() const noexcept { return ticks_.load(std::memory_order_relaxed); }
+    // Too short for other members to come.
+    [[nodiscard]] bool are_short(index n) const noexcept;
+    // Some of the short ones are timed too: they may become long.
+    [[nodiscard]] bool is_next_timed() noexcept;
+    void note(index iterations, std::int64_t ticks) noexcept;
+
+  private:
+    std::atomic<float> ticks_{0};
+    std::atomic<unsigned char> calls_{0};
+};
+
+class stays_in_body;
+
+}  // namespace detail
+
 // Names a call site whose body type does not: a loop behind std::function, or one lambda used for different
 // work. Declare it static; each site learns for itself.
 class site {
@@ -92,7 +115,12 @@ class site {
 
   private:
     friend class team;
+    friend class detail::open_loop;
+    friend class detail::open_loops;
+    friend class detail::stays_in_body;
     std::atomic<int> id_{-1};
+    std::atomic<bool> nests_{false};  // its bodies have loops that are long enough to be shared
+    detail::loops_in_bodies in_bodies_;
 };
 
 struct loop_options {
@@ -125,8 +153,7 @@ struct loop_call {
 struct team_state;
 class team_turn;
 
-// Which member the calling thread is, inside a body: the team's state and its rank there. Null outside. A
-// nested call runs inline on that member.
+// Which member the calling thread is, inside a body: the team's state and its rank there. Null outside.
 struct current_member {
     const team_state* team = nullptr;
     int rank = 0;
@@ -266,9 +293,9 @@ class team {
     // Of the exceptions that leave bodies, that of the lowest rank is rethrown here; the other members leave
     // at the collective that they wait in or call next, through an exception that is not a std::exception. A
     // member that returns while others wait for it is a tauto::error. The team stays usable. Calls from
-    // several threads take turns (see parallel_for). A run or parallel_for inside a body stays on the member
-    // that calls it: such a run has one member. Throws tauto::stopped when options.stop was requested before
-    // the last collective.
+    // several threads take turns (see parallel_for). A run or parallel_for inside such a body stays on the
+    // member that calls it, and a run inside any body too: it has one member. Throws tauto::stopped when
+    // options.stop was requested before the last collective.
     template <class Body>
     requires std::invocable<Body&, member&>
     void run(Body&& body, const run_options& options = {}) {
@@ -299,13 +326,16 @@ class team {
     [[nodiscard]] bool take_inline_call(const tauto::site& where, index n, int members = 0) noexcept {
         if (detail::running_as.team != nullptr) return false;
         const int id = where.id_.load(std::memory_order_relaxed);
-        if (id < 0) return false;
+        if (id < 0 || where.nests_.load(std::memory_order_relaxed)) return false;
         const auto* record = detail::record_of(detail::at(records_, id), members);
         if (record == nullptr) return false;
         auto* model =
             record->models[std::bit_width(static_cast<std::uint64_t>(n))].load(std::memory_order_acquire);
         return model != nullptr && model->take_inline_call(detail::ticks);
     }
+
+    // Used by reductions in bodies. True where members with nothing to do may take parts of such a loop.
+    [[nodiscard]] bool shares_in_body(const tauto::site& where, index n, int members) const noexcept;
 
     // Sites with a record of their own; a program with more shares records among the rest.
     static constexpr int max_sites = 4096;
@@ -315,9 +345,37 @@ class team {
     detail::loop_model& model_for(const detail::loop_call& call);
     [[nodiscard]] bool run_alone(const detail::loop_call& call, detail::loop_model& model,
                                  detail::team_turn& turn);
+    [[nodiscard]] bool run_in_body(const detail::loop_call& call);
+    [[nodiscard]] bool run_nesting(const detail::loop_call& call, detail::team_turn& turn);
+    [[nodiscard]] std::vector<double> speeds_by_rank(const detail::loop_call& call) const;
+
+    friend class detail::stays_in_body;
+    void note_in_body(tauto::site& where, index n, std::int64_t ticks) noexcept;
 
     std::unique_ptr<std::atomic<detail::site_record*>[]> records_;
     std::unique_ptr<detail::team_state> state_;
 };
+
+namespace detail {
+
+// While it lives, a loop in a body runs on its member alone. What it takes tells the loop around it whether
+// members would be worth it.
+class stays_in_body {
+  public:
+    stays_in_body(team& members, tauto::site& where, index n) noexcept;
+    ~stays_in_body() {
+        if (start_ != 0) members_.note_in_body(where_, n_, ticks() - start_);
+    }
+    stays_in_body(const stays_in_body&) = delete;
+    stays_in_body& operator=(const stays_in_body&) = delete;
+
+  private:
+    team& members_;
+    tauto::site& where_;
+    index n_;
+    std::int64_t start_ = 0;  // 0: not timed
+};
+
+}  // namespace detail
 
 }  // namespace tauto

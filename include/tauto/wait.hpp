@@ -2,6 +2,7 @@
 // Waiting for another member: a budget of time to spin, then sleep in the kernel.
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string_view>
 
@@ -32,6 +33,9 @@ inline void relax() noexcept {
 
 // Sleeps while *word == expected; returns on a wake, a change, a signal, or for no reason.
 void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept;
+// The same, but not longer than that.
+void futex_wait_for(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                    std::chrono::nanoseconds time) noexcept;
 // Wakes one sleeper; word is only used as an address.
 void futex_wake(const std::atomic<std::uint32_t>& word) noexcept;
 // Wakes all sleepers.

@@ -301,6 +301,30 @@ void deque_of_tasks() {
     for (const work& one : works) check(one.times == 1, "a task was run twice or never");
 }
 
+void joined_loops() {
+    idle_members idle(false);
+    open_loops loops(3, {}, idle);
+    name(&loops.inside(0), "inside", 0);
+    const loop_options options;
+    site where;
+    on_each(3, [&](int rank) {
+        if (rank != 0) {
+            loops.join(rank);
+            loops.join(rank);
+            return;
+        }
+        for (int loop = 0; loop < 2; ++loop) {
+            // Whoever touches it after its loop's end races with its own end.
+            count_of times(3);
+            const auto add = [](const void* counts, range r, int) {
+                static_cast<count_of*>(const_cast<void*>(counts))->add(r);
+            };
+            check(loops.run({add, &times, 3, &where, &options}, 0), "a loop has not run to its end");
+            times.check_once();
+        }
+    });
+}
+
 namespace {
 
 constexpr index wave_tiles = 5;

@@ -22,6 +22,7 @@ void rows_mixed();  // arrive on one member, barrier on the others
 void tournament();  // six members
 void tournament_throw();
 void deque_of_tasks();      // an owner and two thieves
+void joined_loops();        // a member opens two loops, two others join them
 void wavefront_of_tiles();  // tiles that need the sum of those before them
 void wavefront_at_once();   // the same, where a tile that knows it is done at once
 void runs();                // team::run twice, by its own text

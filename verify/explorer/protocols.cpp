@@ -178,6 +178,30 @@ constexpr mutant of_deque[] = {
      .how = mutant::split},
 };
 
+// A loop that somebody touches after its end is a data race with its end.
+constexpr mutant of_joining[] = {
+    {.what = "no fence of the opener",
+     .must = "data race",
+     .operations = fence,
+     .by = mutant::caller,
+     .how = mutant::leave_out},
+    {.what = "no fence of the others",
+     .must = "data race",
+     .operations = fence,
+     .by = mutant::others,
+     .how = mutant::leave_out},
+    {.what = "counted out relaxed",
+     .must = "data race",
+     .variable = "inside",
+     .operations = add,
+     .by = mutant::others},
+    {.what = "inside read relaxed",
+     .must = "data race",
+     .variable = "inside",
+     .operations = load,
+     .by = mutant::caller},
+};
+
 constexpr mutant of_wavefront[] = {
     {.what = "known changed relaxed", .must = "data race", .variable = "known", .operations = add},
     {.what = "known changed with acquire",
@@ -217,6 +241,7 @@ constexpr protocol all[] = {
     {"tournament", "6 members, 2 meetings", &programs::tournament, of_tournament},
     {"tournament-throw", "a loser throws, a winner throws", &programs::tournament_throw, of_tournament_throw},
     {"deque", "an owner and 2 thieves, 4 tasks", &programs::deque_of_tasks, of_deque},
+    {"joining", "2 members join 2 loops of 3 iterations", &programs::joined_loops, of_joining},
     {"wavefront", "3 members, 5 tiles that need the sum before them", &programs::wavefront_of_tiles,
      of_wavefront},
     {"at-once", "the same, of which some are done at once", &programs::wavefront_at_once, of_wavefront},

@@ -1,0 +1,258 @@
+#include <tauto/open_loops.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <limits>
+#include <utility>
+
+#include <tauto/clock.hpp>
+#include <tauto/schedule.hpp>
+#include <tauto/task_group.hpp>
+#include <tauto/team.hpp>
+#include <tauto/trace.hpp>
+
+#include "loop_runner.hpp"
+#include "unwinding.hpp"
+
+namespace tauto::detail {
+namespace {
+
+// A chunk takes at least as long, where it is known how long iterations take: to steal it costs about a
+// tenth.
+std::uint32_t grain_of(const adaptive_plan& plan, double ticks_per_iteration) noexcept {
+    static const auto least = static_cast<double>(to_ticks(std::chrono::microseconds(2)));
+    if (ticks_per_iteration <= 0) return 1;
+    const double units = least / (ticks_per_iteration * static_cast<double>(index{1} << plan.unit_shift));
+    return static_cast<std::uint32_t>(std::clamp(units, 1.0, std::max(1.0, plan.units() / 8.0)));
+}
+
+}  // namespace
+
+// Lives in the frame of the member that opened it.
+class open_loop {
+  public:
+    open_loop(const loop_call& call, int opener, const open_loop* within, const adaptive_plan& plan,
+              open_loops::place& at)
+        : within_(within),
+          call_(call),
+          opener_(opener),
+          plan_(plan),
+          at_(at),
+          timed_(call.site->in_bodies_.ticks() == 0 || call.site->in_bodies_.is_next_timed()),
+          stop_(call.options->stop.stop_possible() ? &call.options->stop : nullptr) {}
+
+    // Runs parts of it until there are none to take. False where it ran none.
+    bool work(open_loops::own_state& own, int rank) noexcept {
+        open_loops::line& line = detail::at(at_.lines, rank);
+        bool any = false;
+        for (; !ended(); any = true) {
+            const int steals = line.steals;
+            const range chunk = adaptive_next(
+                plan_, [this](int r) -> auto& { return detail::at(at_.lines, r).share; }, rank, line.steals);
+            if (chunk.empty()) break;
+            // What it stole is there for others again.
+            if (line.steals != steals) at_.has_more.store(true, std::memory_order_relaxed);
+            run_traced(chunk, own, line, rank, line.steals != steals);
+        }
+        if (at_.has_more.load(std::memory_order_relaxed))
+            at_.has_more.store(false, std::memory_order_relaxed);
+        return any;
+    }
+
+    [[nodiscard]] bool is_within(const open_loop* other) const noexcept {
+        const open_loop* one = this;
+        while (one != nullptr && one != other) one = one->within_;
+        return one != nullptr;
+    }
+
+    void rethrow_failure() {
+        if (failure_) std::rethrow_exception(failure_);
+    }
+
+  private:
+    [[nodiscard]] bool ended() const noexcept {
+        return failed_.load(std::memory_order_relaxed) || (stop_ != nullptr && stop_->stop_requested());
+    }
+
+    void run_traced(range chunk, open_loops::own_state& own, open_loops::line& line, int rank,
+                    bool stolen) noexcept {
+        if (!trace::enabled()) return run(chunk, own, line, rank);
+        const std::int64_t begin = trace::now_nanoseconds();
+        run(chunk, own, line, rank);
+        trace::record_chunk(call_.options->name, rank, chunk, stolen, begin, trace::now_nanoseconds());
+    }
+
+    void run(range chunk, open_loops::own_state& own, open_loops::line& line, int rank) noexcept {
+        const open_loop* const around = std::exchange(own.around, this);
+        // A wait in the body runs nothing that has no part in this loop.
+        const auto wait = std::exchange(running_tasks.wait, while_waiting::does_nothing);
+        const bool timed = timed_ && rank == opener_ && line.iterations == 0;
+        const std::int64_t start = timed ? ticks() : 0;
+        try {
+            call_.invoke(call_.body, chunk, rank);
+            line.iterations += chunk.size();
+            if (timed) call_.site->in_bodies_.note(chunk.size(), ticks() - start);
+        } catch (...) {
+            note_failure(chunk.begin, thrown_by_body(std::current_exception()));
+        }
+        running_tasks.wait = wait;
+        own.around = around;
+    }
+
+    void note_failure(index begin, std::exception_ptr thrown) noexcept {
+        const std::lock_guard lock(failing_);
+        if (begin < failed_at_) {
+            failed_at_ = begin;
+            failure_ = std::move(thrown);
+        }
+        failed_.store(true, std::memory_order_relaxed);
+    }
+
+    const open_loop* within_;  // the one in whose body it was opened
+    const loop_call& call_;
+    int opener_;
+    adaptive_plan plan_;
+    open_loops::place& at_;
+    bool timed_;
+    const std::stop_token* stop_;  // null: it cannot be stopped
+    // Relaxed: seen late, it costs one more chunk. The lock orders what is below.
+    std::atomic<bool> failed_{false};
+    std::mutex failing_;
+    index failed_at_ = std::numeric_limits<index>::max();
+    std::exception_ptr failure_;
+};
+
+bool loops_in_bodies::are_short(index n) const noexcept {
+    static const auto least = static_cast<double>(to_ticks(std::chrono::microseconds(10)));
+    const double of_one = ticks();
+    return of_one > 0 && of_one * as_double(n) < least;
+}
+
+bool loops_in_bodies::is_next_timed() noexcept {
+    // Not counted in one step: some calls of several members may count as one.
+    const auto calls = static_cast<unsigned char>(calls_.load(std::memory_order_relaxed) + 1);
+    calls_.store(calls, std::memory_order_relaxed);
+    return calls % 16 == 0;
+}
+
+void loops_in_bodies::note(index iterations, std::int64_t ticks) noexcept {
+    if (ticks < 0) return;  // a counter that was set back
+    const float before = ticks_.load(std::memory_order_relaxed);
+    // Never 0, which says that nothing is known.
+    const auto now = static_cast<float>(std::max(1e-6, as_double(ticks) / as_double(iterations)));
+    ticks_.store(before == 0 ? now : before + (now - before) / 4, std::memory_order_relaxed);
+}
+
+open_loops::open_loops(int members, std::vector<double> speeds, idle_members& idle)
+    : members_(members),
+      speeds_(std::move(speeds)),
+      idle_(idle),
+      places_(std::make_unique<place[]>(usize(members * most_deep))),
+      own_(std::make_unique<own_state[]>(usize(members))) {
+    speeds_.resize(usize(members), 1.0);
+}
+
+open_loops::~open_loops() = default;
+
+bool open_loops::run(const loop_call& call, int rank) {
+    if (at(own_, rank).deep == most_deep) return run_inline(call, rank);
+    if (!any_opened()) any_opened_.store(true, std::memory_order_relaxed);
+    return open(call, rank, false);
+}
+
+bool open_loops::run_dealt(const loop_call& call) {
+    return open(call, 0, true);
+}
+
+bool open_loops::open(const loop_call& call, int rank, bool dealt) {
+    own_state& own = at(own_, rank);
+    place& here = place_of(rank, own.deep);
+    if (here.lines == nullptr) here.lines = std::make_unique<line[]>(usize(members_));
+    adaptive_plan plan{
+        .n = call.n, .unit_shift = unit_shift_for(call.n), .members = members_, .speeds = speeds_.data()};
+    plan.grain = grain_of(plan, call.site->in_bodies_.ticks());
+    for (int r = 0; r < members_; ++r) {
+        line& of = at(here.lines, r);
+        of.iterations = 0;
+        of.steals = 0;
+        of.share.store(r == rank ? pack_share(0, plan.units()) : 0, std::memory_order_relaxed);
+    }
+    if (dealt) {
+        std::vector<index> bounds(usize(members_) + 1);
+        weighted_bounds(call.n, {speeds_}, bounds);
+        deal_shares(
+            plan, bounds, [&](int r) -> auto& { return at(here.lines, r).share; });
+    }
+    open_loop loop(call, rank, own.around, plan, here);
+    ++own.deep;
+    for (int before = depth_.load(std::memory_order_relaxed);
+         before < own.deep && !depth_.compare_exchange_weak(before, own.deep, std::memory_order_relaxed);) {
+    }
+    here.has_more.store(true, std::memory_order_relaxed);
+    here.loop.store(&loop, std::memory_order_release);
+    idle_.wake();
+    loop.work(own, rank);
+    here.loop.store(nullptr, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    await_others(loop, here, rank);
+    --own.deep;
+    loop.rethrow_failure();
+    return report(call, here);
+}
+
+// True when all iterations ran.
+bool open_loops::report(const loop_call& call, const place& here) const {
+    index done = 0;
+    for (int r = 0; r < members_; ++r) done += at(here.lines, r).iterations;
+    if (call.options->report != nullptr) {
+        loop_report& told = *call.options->report;
+        told = {.width = 0, .steals = 0, .iterations = std::vector<index>(usize(members_))};
+        for (int r = 0; r < members_; ++r) {
+            const line& of = at(here.lines, r);
+            at(told.iterations, r) = of.iterations;
+            told.width += of.iterations > 0 ? 1 : 0;
+            told.steals += of.steals;
+        }
+    }
+    return done == call.n;
+}
+
+void open_loops::await_others(open_loop& loop, place& here, int rank) noexcept {
+    own_state& own = at(own_, rank);
+    idle_wait wait(idle_);
+    const auto is_empty = [&] { return here.inside.load(std::memory_order_acquire) == 0; };
+    while (!is_empty()) {
+        if (idle_.are_gone()) return;  // the call around tells
+        if (loop.work(own, rank) || join_some(rank, &loop)) {
+            wait.begin_again();
+        } else {
+            wait.pause(is_empty);
+        }
+    }
+}
+
+bool open_loops::join_some(int rank, const open_loop* within) noexcept {
+    for (int deep = 0; deep < depth_.load(std::memory_order_relaxed); ++deep) {
+        for (int k = 1; k < members_; ++k) {
+            if (join_at(place_of((rank + k) % members_, deep), rank, within)) return true;
+        }
+    }
+    return false;
+}
+
+bool open_loops::join_at(place& there, int rank, const open_loop* within) noexcept {
+    if (there.loop.load(std::memory_order_relaxed) == nullptr ||
+        !there.has_more.load(std::memory_order_relaxed))
+        return false;
+    there.inside.fetch_add(1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    bool any = false;
+    if (open_loop* const loop = there.loop.load(std::memory_order_acquire);
+        loop != nullptr && (within == nullptr || loop->is_within(within)))
+        any = loop->work(at(own_, rank), rank);
+    if (there.inside.fetch_sub(1, std::memory_order_release) == 1) idle_.wake();
+    return any;
+}
+
+}  // namespace tauto::detail

@@ -1,0 +1,390 @@
+// Loops in the bodies of loops and tasks: who takes part, and what holds whoever does.
+
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <tauto/tauto.hpp>
+
+#include "child.hpp"
+#include "reducing.hpp"
+
+namespace tauto {
+using detail::at;
+using detail::usize;
+using testing::burn;
+using testing::shared_by;
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// Until ready(), or false after a long time.
+template <class Ready>
+bool comes_true(Ready&& ready) {
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (!ready()) {
+        if (std::chrono::steady_clock::now() > end) return false;
+        std::this_thread::yield();
+    }
+    return true;
+}
+
+// Teaches the outer loop that the loops in its bodies are long.
+template <class Outer>
+void learn(Outer&& outer) {
+    for (int call = 0; call < 3; ++call) outer();
+}
+
+double cpu_seconds() {
+    rusage used{};
+    getrusage(RUSAGE_SELF, &used);
+    return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+}  // namespace
+
+TEST_CASE("members with nothing to do take parts of a loop in a body" *
+          doctest::description("runtime.md, promise 4")) {
+    for (const index outer : {1, 2, 5}) {
+        team some(shared_by(3));
+        std::atomic<bool> meets{false};
+        std::atomic<bool> met{true};
+        const auto loops = [&] {
+            parallel_for(some, outer, [&](index i) {
+                std::atomic<int> here{0};
+                parallel_for(some, 3, [&](index) {
+                    burn(20'000);
+                    ++here;
+                    // Only while another member is in it too.
+                    if (meets && i == outer - 1 && !comes_true([&] { return here.load() >= 2; })) met = false;
+                });
+            });
+        };
+        learn(loops);
+        meets = true;
+        loops();
+        CAPTURE(outer);
+        CHECK(met);
+    }
+    // In a task as well, and the loop of a reduction.
+    team some(shared_by(2));
+    std::atomic<int> here{0};
+    std::atomic<bool> met{true};
+    const auto meet = [&](index) {
+        ++here;
+        if (!comes_true([&] { return here.load() >= 2; })) met = false;
+    };
+    parallel_invoke(
+        some, [&] { parallel_for(some, 2, meet); }, [] {});
+    here = 0;
+    parallel_invoke(
+        some,
+        [&] {
+            const auto one = [&](index i) {
+                meet(i);
+                return i;
+            };
+            CHECK(parallel_reduce(some, 2, index{0}, one, std::plus<>{}, {.grain = 1}) == 1);
+        },
+        [] {});
+    CHECK(met);
+}
+
+TEST_CASE("every iteration of loops in loops runs once, by the rank that it is told" *
+          doctest::description("runtime.md, promise 4")) {
+    for (const int members : {1, 2, 3, 7, 16}) {
+        team some(shared_by(members));
+        std::mt19937 random(static_cast<unsigned>(members));
+        std::vector<std::atomic<int>> times(6 * 5 * 4 * 3 * 3);
+        std::atomic<int> wrong{0};
+        // As deep as loops are shared, and one more.
+        const auto nest = [&](const auto& self, std::vector<int> sizes, index place,
+                              int nanoseconds) -> void {
+            const int n = sizes.back();
+            sizes.pop_back();
+            parallel_for(some, n, [&, sizes](range r, int rank) {
+                wrong += rank != detail::running_as.rank || rank >= members;
+                for (index i = r.begin; i < r.end; ++i) {
+                    if (!sizes.empty()) {
+                        self(self, sizes, place * n + i, nanoseconds);
+                    } else {
+                        burn(nanoseconds);
+                        ++at(times, place * n + i);
+                    }
+                }
+            });
+        };
+        for (int call = 0; call < 6; ++call) {
+            for (auto& one : times) one = 0;
+            nest(nest, {3, 3, 4, 5, 6}, 0, call % 2 == 0 ? 2000 : 0);
+            CHECK(std::all_of(times.begin(), times.end(), [](const auto& one) { return one == 1; }));
+        }
+        CHECK(wrong == 0);
+    }
+}
+
+TEST_CASE("a member that waits for its loop begins no body but of loops in it" *
+          doctest::description("runtime.md, promise 4")) {
+    team some(shared_by(4));
+    std::vector<std::atomic<int>> busy(4);
+    std::atomic<bool> entered_twice{false};
+    std::atomic<index> sum{0};
+    const auto loops = [&] {
+        parallel_for(some, 9, [&](range r, int rank) {
+            for (index i = r.begin; i < r.end; ++i) {
+                if (++at(busy, rank) != 1) entered_twice = true;
+                parallel_for(some, 30, [&](index k) {
+                    burn(k == 29 ? 200'000 : 2000);
+                    sum += k;
+                });
+                --at(busy, rank);
+            }
+        });
+    };
+    for (int call = 0; call < 20; ++call) loops();
+    CHECK(sum == 20 * 9 * 435);
+    CHECK_FALSE(entered_twice);
+}
+
+TEST_CASE("what bodies of loops in loops throw; and the team stays usable" *
+          doctest::description("runtime.md, promise 3")) {
+    team some(shared_by(3));
+    bool throws = false;
+    const auto loops = [&] {
+        parallel_for(some, 3, [&](index i) {
+            parallel_for(some, 40, [&](index k) {
+                burn(2000);
+                if (throws && k >= 20) throw std::runtime_error(std::to_string(i) + " " + std::to_string(k));
+            });
+        });
+    };
+    learn(loops);
+    throws = true;
+    for (int call = 0; call < 20; ++call) CHECK_THROWS_AS(loops(), std::runtime_error);
+    throws = false;
+    CHECK_NOTHROW(loops());
+    // Of one loop, what its lowest iteration that threw has thrown.
+    std::string told;
+    parallel_invoke(
+        some,
+        [&] {
+            try {
+                parallel_for(some, 2, [&](index k) {
+                    static std::atomic<int> here;
+                    ++here;
+                    CHECK(comes_true([] { return here.load() >= 2; }));
+                    throw std::runtime_error(std::to_string(k));
+                });
+            } catch (const std::runtime_error& error) {
+                told = error.what();
+            }
+        },
+        [] {});
+    CHECK(told == "0");
+}
+
+TEST_CASE("a loop in a loop hears a stop" * doctest::description("runtime.md, promise 6")) {
+    team some(shared_by(3));
+    std::stop_source source;
+    std::atomic<int> stopped{0};
+    std::atomic<index> ran{0};
+    bool stops = false;
+    const auto loops = [&] {
+        parallel_for(some, 3, [&](index) {
+            const bool all = parallel_for(some, 1000,
+                                          [&](index) {
+                                              burn(1000);
+                                              ++ran;
+                                              if (stops) source.request_stop();
+                                          },
+                                          {.stop = source.get_token()});
+            stopped += all ? 0 : 1;
+        });
+    };
+    learn(loops);
+    CHECK(stopped == 0);
+    CHECK(ran == 9000);
+    stops = true;
+    ran = 0;
+    loops();
+    CHECK(stopped == 3);
+    CHECK(ran < 1500);
+}
+
+TEST_CASE("which loops in bodies stay on their member" * doctest::description("runtime.md, promise 4")) {
+    team some(shared_by(3));
+    team other(shared_by(3));
+    std::atomic<int> moved{0};
+    const auto stay = [&](team& where, const loop_options& options) {
+        const auto here = std::this_thread::get_id();
+        parallel_for(
+            where, 50,
+            [&](index) {
+                burn(2000);
+                moved += std::this_thread::get_id() != here;
+            },
+            options);
+    };
+    for (int call = 0; call < 5; ++call) {
+        // With a limit, with another schedule, of another team, and in a loop that has a schedule or a limit.
+        parallel_for(some, 3, [&](index) { stay(some, {.members = 1}); });
+        parallel_for(some, 3, [&](index) { stay(some, {.schedule = dynamic{1}}); });
+        parallel_for(some, 3, [&](index) { stay(other, {}); });
+        parallel_for(some, 3, [&](index) { stay(some, {}); }, {.schedule = dynamic{1}});
+        parallel_for(some, 3, [&](index) { stay(some, {}); }, {.members = 2});
+        some.run([&](member&) { stay(some, {}); });
+    }
+    CHECK(moved == 0);
+}
+
+TEST_CASE("the bits of a reduction are the same in a loop" * doctest::description("runtime.md, promise 16")) {
+    const std::vector<double> x = testing::numbers(20'000, 7);
+    const auto value = [&](index i) {
+        burn(10);
+        return at(x, i);
+    };
+    team one(shared_by(1));
+    const double alone = parallel_reduce(one, std::ssize(x), 0.0, value, std::plus<>{});
+    team some(shared_by(3));
+    std::atomic<int> others{0};
+    for (int call = 0; call < 6; ++call) {
+        parallel_for(some, 3, [&](index) {
+            others += parallel_reduce(some, std::ssize(x), 0.0, value, std::plus<>{}) != alone;
+        });
+    }
+    CHECK(others == 0);
+}
+
+TEST_CASE("what a loop in a task reports" * doctest::description("runtime.md, promise 4")) {
+    team some(shared_by(2));
+    loop_report report;
+    parallel_invoke(
+        some,
+        [&] {
+            std::atomic<int> here{0};
+            parallel_for(some, 2,
+                         [&](index) {
+                             ++here;
+                             CHECK(comes_true([&] { return here.load() >= 2; }));
+                         },
+                         {.report = &report});
+        },
+        [] {});
+    CHECK(report.width == 2);
+    CHECK(report.steals == 1);
+    CHECK(report.iterations == std::vector<index>{1, 1});
+}
+
+TEST_CASE("a loop that nests says so, until its loops are short" *
+          doctest::description("runtime.md, promise 4")) {
+    team some(shared_by(2));
+    static site where;
+    int nanoseconds = 2000;
+    const auto loops = [&] {
+        parallel_for(some, 3,
+                     [&](index) {
+                         parallel_for(some, 50, [&](index) {
+                             if (nanoseconds > 0) burn(nanoseconds);
+                         });
+                     },
+                     {.site = &where});
+    };
+    const auto nests = [&] { return some.explain(where).find("loops in its bodies") != std::string::npos; };
+    learn(loops);
+    CHECK(nests());
+    nanoseconds = 0;
+    for (int call = 0; call < 2000 && nests(); ++call) loops();
+    CHECK_FALSE(nests());
+}
+
+TEST_CASE("a body of a loop in a loop may wait for another thread that uses the team" *
+          doctest::description("runtime.md, promise 5")) {
+    team some(shared_by(3));
+    bool waits = false;
+    std::atomic<int> right{0};
+    const auto loops = [&] {
+        parallel_for(some, 2, [&](index) {
+            parallel_for(some, 20, [&](index k) {
+                burn(3000);
+                if (!waits || k != 0) return;
+                const auto sum_of = [&] {
+                    std::atomic<index> sum{0};
+                    parallel_for(some, 1000, [&](index i) { sum += i; });
+                    return sum.load();
+                };
+                right += std::async(std::launch::async, sum_of).get() == 499'500;
+            });
+        });
+    };
+    learn(loops);
+    waits = true;
+    loops();
+    CHECK(right == 2);
+}
+
+TEST_CASE("members with nothing to do sleep" * doctest::description("algorithms.md, promise 14")) {
+    team some(shared_by(2));
+    std::atomic<int> ran{0};
+    parallel_invoke(
+        some, [&] { ++ran; }, [&] { ++ran; });
+    const double before = cpu_seconds();
+    parallel_invoke(
+        some, [&] { std::this_thread::sleep_for(500ms); }, [&] { ++ran; });
+    CHECK(cpu_seconds() - before < 0.25);
+    // And they wake for what is added later.
+    std::atomic<bool> met{false};
+    task_group::run_all(some, [&](task_group& group) {
+        std::this_thread::sleep_for(50ms);
+        std::atomic<bool> there{false};
+        group.run([&] { there = true; });
+        met = comes_true([&] { return there.load(); });
+    });
+    CHECK(met);
+    CHECK(ran == 3);
+}
+
+TEST_CASE("a child that a body of a loop in a loop forked does not go on" *
+          doctest::description("runtime.md, promise 8")) {
+    CHECK(testing::in_child([] {
+              team some(shared_by(2));
+              bool forks = false;
+              const auto loops = [&] {
+                  parallel_for(some, 2, [&](index) {
+                      parallel_for(some, 40, [&](index k) {
+                          burn(20'000);
+                          if (!forks || k != 5) return;
+                          const pid_t child = fork();
+                          if (child == 0) return;  // what it must not do
+                          int status = 0;
+                          waitpid(child, &status, 0);
+                          if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+                              throw std::logic_error("went on");
+                      });
+                  });
+              };
+              learn(loops);
+              forks = true;
+              const pid_t self = getpid();
+              try {
+                  loops();
+              } catch (const error&) {
+                  if (getpid() != self) _exit(7);  // on the caller the loop throws
+                  throw;
+              }
+              return getpid() == self;
+          }) == 0);
+}
+
+}  // namespace tauto
