@@ -391,12 +391,9 @@ void find(library which, int64 n, double seconds) {
         n < 10'000 ? 20'000 / n : 1, seconds, [](int64) {}, run, [&] { return place == right; });
 }
 
-int64 fibonacci(library which, int64 n) {
-    if (n < 2) return n;
-    int64 left = 0;
-    int64 right = 0;
-    const auto first = [&] { left = fibonacci(which, n - 1); };
-    const auto second = [&] { right = fibonacci(which, n - 2); };
+// Both functions, one of which other threads may take.
+template <class First, class Second>
+void call_both(library which, First&& first, Second&& second) {
     switch (which) {
         case library::serial:
             first();
@@ -409,7 +406,7 @@ int64 fibonacci(library which, int64 n) {
             tbb::parallel_invoke(first, second);
             break;
         case library::omp:
-#pragma omp task shared(left) firstprivate(first)
+#pragma omp task default(shared)
             first();
             second();
 #pragma omp taskwait
@@ -417,25 +414,121 @@ int64 fibonacci(library which, int64 n) {
         default:
             throw no_such_algorithm();
     }
+}
+
+// The outermost call of a recursion.
+template <class Function>
+void recurse(library which, Function&& function) {
+    if (which == library::omp) {
+#pragma omp parallel
+#pragma omp single
+        function();
+    } else {
+        function();
+    }
+}
+
+int64 fibonacci(library which, int64 n) {
+    if (n < 2) return n;
+    int64 left = 0;
+    int64 right = 0;
+    call_both(
+        which, [&] { left = fibonacci(which, n - 1); }, [&] { right = fibonacci(which, n - 2); });
     return left + right;
 }
 
-// Recursion with no cutoff; N is the number whose Fibonacci number is wanted.
-void recursion(library which, int64 n, double seconds) {
-    if (n > 45) throw std::invalid_argument("N of fibonacci is at most 45");
+// The nodes of a random tree, whose right branches end sooner.
+int64 count_nodes(library which, std::uint64_t seed, int64 depth) {
+    if (depth <= 0) return 1;
+    seed = (seed ^ seed >> 31) * 0x9e3779b97f4a7c15ULL;
+    int64 left = 0;
+    int64 right = 0;
+    call_both(
+        which, [&] { left = count_nodes(which, seed + 1, depth - 1); },
+        [&] { right = count_nodes(which, seed + 2, depth - 1 - static_cast<int64>(seed >> 60)); });
+    return 1 + left + right;
+}
+
+void quicksort(library which, double* first, double* last) {
+    if (last - first < 2) return;
+    const double pivot = first[(last - first) / 2];
+    double* const less = std::partition(first, last, [&](double one) { return one < pivot; });
+    double* const more = std::partition(less, last, [&](double one) { return one == pivot; });
+    call_both(
+        which, [&] { quicksort(which, first, less); }, [&] { quicksort(which, more, last); });
+}
+
+// Recursions with no cutoff. N is the number whose Fibonacci number is wanted, or the tree's depth.
+template <class Count>
+void recursion(library which, double seconds, Count&& count) {
     int64 found = 0;
+    const int64 right = count(library::serial);
+    time_calls(
+        1, seconds, [](int64) {}, [&](int64) { recurse(which, [&] { found = count(which); }); },
+        [&] { return found == right; });
+}
+
+void quicksort_all(library which, int64 n, double seconds) {
+    const std::vector<double> in = numbers<double>(n);
+    std::vector<double> out(in.size());
+    time_calls(
+        1, seconds, [&](int64) { out = in; },
+        [&](int64) { recurse(which, [&] { quicksort(which, out.data(), out.data() + out.size()); }); },
+        [&] { return std::ranges::is_sorted(out); });
+}
+
+// Three loops of N iterations, each about 1 µs long, in a loop: more loops than CPUs, and not a multiple.
+void nested(library which, int64 n, double seconds) {
+    constexpr int64 loops = 3;
+    std::vector<double> out(as_size(loops * n));
+    const auto iterate = [&](int64 at) {
+        double x = static_cast<double>(at);
+        for (int step = 0; step < 400; ++step) x = x * 0.999 + 1e-9;
+        out[as_size(at)] = x;
+    };
     const auto run = [&](int64) {
-        if (which == library::omp) {
+        std::ranges::fill(out, -1.0);
+        switch (which) {
+            case library::serial:
+                for (int64 at = 0; at < loops * n; ++at) iterate(at);
+                break;
+            case library::tauto:
+                tauto::parallel_for(team(), loops, [&](int64 loop) {
+                    tauto::parallel_for(team(), n, [&](int64 i) { iterate(loop * n + i); });
+                });
+                break;
+            case library::tbb:
+                tbb::parallel_for(int64{0}, loops, [&](int64 loop) {
+                    tbb::parallel_for(int64{0}, n, [&](int64 i) { iterate(loop * n + i); });
+                });
+                break;
+            case library::omp:
 #pragma omp parallel
 #pragma omp single
-            found = fibonacci(which, n);
-        } else {
-            found = fibonacci(which, n);
+#pragma omp taskloop grainsize(1) default(shared)
+                for (int64 loop = 0; loop < loops; ++loop) {
+#pragma omp taskloop default(shared)
+                    for (int64 i = 0; i < n; ++i) iterate(loop * n + i);
+                }
+                break;
+            case library::par: {
+                std::vector<int64> of_loops(as_size(loops));
+                std::iota(of_loops.begin(), of_loops.end(), 0);
+                std::vector<int64> of_loop(as_size(n));
+                std::iota(of_loop.begin(), of_loop.end(), 0);
+                std::for_each(std::execution::par, of_loops.begin(), of_loops.end(), [&](int64 loop) {
+                    std::for_each(std::execution::par, of_loop.begin(), of_loop.end(),
+                                  [&](int64 i) { iterate(loop * n + i); });
+                });
+                break;
+            }
+            default:
+                throw no_such_algorithm();
         }
     };
-    const int64 right = fibonacci(library::serial, n);
     time_calls(
-        1, seconds, [](int64) {}, run, [&] { return found == right; });
+        1, seconds, [](int64) {}, run,
+        [&] { return std::ranges::none_of(out, [](double one) { return one == -1.0; }); });
 }
 
 // Five points of a square of about N cells.
@@ -521,7 +614,16 @@ void run(library which, std::string_view work, int64 n, double seconds) {
     if (work == "histogram-1000000") return histogram(which, n, seconds, 1'000'000);
     if (work == "min") return least(which, n, seconds);
     if (work == "find") return find(which, n, seconds);
-    if (work == "fibonacci") return recursion(which, n, seconds);
+    if (work == "fibonacci") {
+        if (n > 45) throw std::invalid_argument("N of fibonacci is at most 45");
+        return recursion(which, seconds, [n](library by) { return fibonacci(by, n); });
+    }
+    if (work == "tree") {
+        if (n > 60) throw std::invalid_argument("N of tree is at most 60");
+        return recursion(which, seconds, [n](library by) { return count_nodes(by, 7, n); });
+    }
+    if (work == "quicksort") return quicksort_all(which, n, seconds);
+    if (work == "nested") return nested(which, n, seconds);
     if (work == "stencil") return stencil(which, n, seconds);
     throw std::invalid_argument("WORK is not one of those in benchmarks/algorithms.py");
 }
