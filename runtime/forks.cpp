@@ -49,7 +49,8 @@ const int fork_handler = pthread_atfork(&before_fork, &after_fork, &after_fork_i
 
 void end_copy_of_member() noexcept {
     std::fputs(
-        "tautochrone: a body forked and returned in the child, where the other members do not exist; leave the "
+        "tautochrone: a body forked and returned in the child, where the other members do not exist; leave "
+        "the "
         "child with _exit or exec\n",
         stderr);
     _exit(EXIT_FAILURE);

@@ -147,7 +147,7 @@ team_state::team_state(std::vector<int> cpus, wait_policy how, bool pin, worker_
 team_state::~team_state() {
     const uncancelled until_the_end;
     if (members.has_workers()) {
-        const team_turn last = take_turn();
+        const team_turn last = take_last_turn();
         // Of a loop that ends the team from within, or that a static one's end would wait for, see ~team.
         while (alone.load(std::memory_order_acquire) > 0)
             std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -169,26 +169,30 @@ void team_state::start() {
     // In a child only the thread that called fork lives on; the turn may have been held by one that does not.
     of_threads.emplace();
     alone.store(0, std::memory_order_relaxed);
+    pausing.store(0, std::memory_order_relaxed);
     bodies.reset();
     members.start_workers();
 }
 
-team_turn team_state::take_turn() {
-    start();
-    of_threads->take();
-    return team_turn(&*of_threads);
+team_turn team_state::take_last_turn() {
+    for (;;) {
+        of_threads->take(true);
+        if (pausing.load(std::memory_order_acquire) == 0) return team_turn(&*of_threads);
+        of_threads->give_back();
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
 }
 
-team_turn team_state::take_turn_unless_asleep() {
+team_turn team_state::take_turn_unless_asleep(priority of) {
     start();
-    return team_turn(of_threads->take_unless_asleep(members) ? &*of_threads : nullptr);
+    return team_turn(of_threads->take_unless_asleep(members, of == priority::low) ? &*of_threads : nullptr);
 }
 
 bool team_state::sleeps() noexcept {
     if (!members.has_workers()) return false;
     if (alone.load(std::memory_order_relaxed) > 0) return true;
     const uncancelled until_known;
-    return !team_turn(of_threads->take_unless_asleep(members) ? &*of_threads : nullptr);
+    return !team_turn(of_threads->take_unless_asleep(members, false) ? &*of_threads : nullptr);
 }
 
 bool team_state::runs_on_this_thread() const noexcept {
@@ -275,7 +279,14 @@ bool team::execute(const detail::loop_call& call) {
                     " members was asked for; use 0 for all of the team, or a limit from 1");
     }
     if (detail::running_as.team != nullptr) return run_in_body(call);
-    auto turn = most == 1 ? detail::team_turn(nullptr) : state_->take_turn_unless_asleep();
+    if (call.options->priority == priority::low && most != 1 && may_pause(call)) return run_with_pauses(call);
+    return run_loop(call);
+}
+
+bool team::run_loop(const detail::loop_call& call) {
+    const int most = call.options->members;
+    auto turn =
+        most == 1 ? detail::team_turn(nullptr) : state_->take_turn_unless_asleep(call.options->priority);
     if (!turn) {
         const detail::inside_body inside(identity(), 0);
         return detail::run_inline(call, 0);
@@ -296,6 +307,72 @@ bool team::execute(const detail::loop_call& call) {
         return state_->loops.run_weighted(call, model_for(call));
     }
     return state_->loops.run_schedule(call);
+}
+
+namespace {
+
+// So many iterations that all members are busy to nearly the end.
+index least_piece(int members) noexcept {
+    return 8 * index{members};
+}
+
+void add_to(loop_report& all, const loop_report& one) {
+    all.width = std::max(all.width, one.width);
+    all.steals += one.steals;
+    all.iterations.resize(std::max(all.iterations.size(), one.iterations.size()));
+    for (std::size_t rank = 0; rank < one.iterations.size(); ++rank)
+        all.iterations[rank] += one.iterations[rank];
+}
+
+}  // namespace
+
+// Where no member was promised certain iterations, and there are several pieces.
+bool team::may_pause(const detail::loop_call& call) const noexcept {
+    const tauto::schedule& chosen = call.options->schedule;
+    return call.n > least_piece(size()) &&
+           (std::holds_alternative<adaptive>(chosen) || std::holds_alternative<dynamic>(chosen) ||
+            std::holds_alternative<guided>(chosen));
+}
+
+// One loop after the other, each of about a millisecond and with a turn of its own.
+bool team::run_with_pauses(const detail::loop_call& call) {
+    struct piece {
+        const detail::loop_call& whole;
+        index first;
+        static void invoke(const void* self, range r, int rank) {
+            const auto& own = *static_cast<const piece*>(self);
+            own.whole.invoke(own.whole.body, {own.first + r.begin, own.first + r.end}, rank);
+        }
+    };
+    state_->start();  // which sets the count to 0
+    const struct counted {
+        std::atomic<int>& pausing;
+        explicit counted(std::atomic<int>& of) noexcept : pausing(of) {
+            pausing.fetch_add(1, std::memory_order_relaxed);  // before the first turn, which makes it known
+        }
+        counted(const counted&) = delete;
+        counted& operator=(const counted&) = delete;
+        ~counted() { pausing.fetch_sub(1, std::memory_order_release); }
+    } here(state_->pausing);
+    const auto wanted = static_cast<double>(detail::to_ticks(std::chrono::milliseconds(1)));
+    loop_report all;
+    loop_report one;
+    loop_options options = *call.options;
+    options.report = call.options->report != nullptr ? &one : nullptr;
+    const index least = least_piece(size());
+    index next = std::max(least, call.n / 1024);
+    for (index first = 0; first < call.n;) {
+        const index count = std::min(next, call.n - first);
+        const piece part{call, first};
+        const std::int64_t start = detail::ticks();
+        if (!run_loop({&piece::invoke, &part, count, call.site, &options})) return false;
+        const double took = std::max(1.0, detail::as_double(detail::ticks() - start));
+        add_to(all, one);
+        first += count;
+        next = std::max(least, static_cast<index>(detail::as_double(count) * std::min(4.0, wanted / took)));
+    }
+    if (call.options->report != nullptr) *call.options->report = std::move(all);
+    return true;
 }
 
 // The loop needs no member, so others may have them meanwhile. What it took teaches the model where nobody
@@ -382,11 +459,13 @@ bool team::run_nesting(const detail::loop_call& call, detail::team_turn& turn) {
     turn.give_back();  // the region takes it again
     bool all = false;
     bool any_opened = false;
-    detail::run_region(*this, {.speeds = std::move(speeds), .name = call.options->name}, [&] {
-        detail::open_loops& loops = detail::running_tasks.region->loops();
-        all = loops.run_dealt(call);
-        any_opened = loops.any_opened();
-    });
+    detail::run_region(
+        *this, {.speeds = std::move(speeds), .name = call.options->name, .priority = call.options->priority},
+        [&] {
+            detail::open_loops& loops = detail::running_tasks.region->loops();
+            all = loops.run_dealt(call);
+            any_opened = loops.any_opened();
+        });
     if (!any_opened) call.site->nests_.store(false, std::memory_order_relaxed);
     return all;
 }
@@ -395,7 +474,7 @@ void team::run_members(const detail::run_call& call, const run_options& options)
     const std::stop_token* stop = options.stop.stop_possible() ? &options.stop : nullptr;
     if (stop != nullptr && stop->stop_requested()) throw stopped("the run was stopped before its start");
     if (detail::running_as.team != nullptr) return detail::run_alone(call, stop);
-    const auto turn = state_->take_turn_unless_asleep();
+    const auto turn = state_->take_turn_unless_asleep(options.priority);
     if (!turn || size() == 1) {
         const detail::inside_body inside(identity(), 0);
         return detail::run_alone(call, stop);

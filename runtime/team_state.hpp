@@ -24,11 +24,11 @@ struct team_state {
     team_state(const team_state&) = delete;
     team_state& operator=(const team_state&) = delete;
 
-    // Both start the members where there are none: at first, and in a child of fork. They throw tauto::error
-    // when the system gives no thread.
-    [[nodiscard]] team_turn take_turn();
-    // None where the loop that has the turn sleeps (turns.hpp).
-    [[nodiscard]] team_turn take_turn_unless_asleep();
+    // The turn that ends the team: behind all calls that wait, and after those that pause.
+    [[nodiscard]] team_turn take_last_turn();
+    // None where the loop that has the turn sleeps (turns.hpp). Starts the members where there are none: at
+    // first, and in a child of fork. Throws tauto::error when the system gives no thread.
+    [[nodiscard]] team_turn take_turn_unless_asleep(priority of = priority::normal);
     // The same without a turn.
     void start();
     // A thread has the turn, and it and all members sleep (turns.hpp); or a loop runs on its thread alone.
@@ -47,6 +47,8 @@ struct team_state {
     // Loops that run on their own threads, between two turns (team::run_alone). The team ends after them:
     // each touches nothing of it once it has counted itself out, by a release that the destructor acquires.
     std::atomic<int> alone{0};
+    // Loops that give their turn away and take it again (team::run_with_pauses). The same holds for them.
+    std::atomic<int> pausing{0};
     static inline thread_local constinit const team_state* alone_here = nullptr;
     // The same for such a loop as loop_state::nests.
     static inline thread_local constinit bool alone_nests = false;

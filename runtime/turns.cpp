@@ -48,10 +48,13 @@ std::optional<std::vector<std::string>> sleeps_of(const std::vector<pid_t>& thre
 
 // Of a thread that waits, until it has its turn or gives up. A cancellation may end it in either wait.
 struct turns::place_in_queue {
-    place_in_queue(turns& of_team, std::unique_lock<std::mutex>& held) noexcept : all(of_team), lock(held) {
-        waiter** last = &all.waiting_;
-        while (*last != nullptr) last = &(*last)->next;
-        *last = &self;
+    place_in_queue(turns& of_team, std::unique_lock<std::mutex>& held, bool low) noexcept
+        : all(of_team), lock(held) {
+        self.low = low;
+        waiter** before = &all.waiting_;
+        while (*before != nullptr && (low || !(*before)->low)) before = &(*before)->next;
+        self.next = *before;
+        *before = &self;
     }
     ~place_in_queue() {
         if (taken) return;
@@ -79,10 +82,10 @@ void turns::note_holder() noexcept {
 }
 
 template <class GiveUp>
-bool turns::wait_for_turn(GiveUp give_up) {
+bool turns::wait_for_turn(bool low, GiveUp give_up) {
     std::unique_lock lock(queue_);
     if (state_.exchange(wanted, std::memory_order_acquire) == free) return true;
-    place_in_queue place(*this, lock);
+    place_in_queue place(*this, lock, low);
     waiter& self = place.self;
     // Not steady_clock's wait: ThreadSanitizer does not know the call that it ends in.
     while (!self.given.wait_until(lock, std::chrono::system_clock::now() + between_looks,
@@ -101,8 +104,8 @@ bool turns::wait_for_turn(GiveUp give_up) {
     return true;
 }
 
-void turns::take() {
-    if (!take_if_free()) wait_for_turn([] { return false; });
+void turns::take(bool low) {
+    if (!take_if_free()) wait_for_turn(low, [] { return false; });
     note_holder();
 }
 
@@ -120,7 +123,7 @@ void turns::pass_on_locked() noexcept {
     first.given.notify_one();
 }
 
-bool turns::wait_unless_asleep(const launcher& members) {
+bool turns::wait_unless_asleep(const launcher& members, bool low) {
     std::optional<std::vector<std::string>> before;
     pid_t holder_before = 0;
     const auto asleep = [&] {
@@ -134,7 +137,7 @@ bool turns::wait_unless_asleep(const launcher& members) {
         holder_before = holder;
         return both;
     };
-    return wait_for_turn(asleep);
+    return wait_for_turn(low, asleep);
 }
 
 }  // namespace tauto::detail

@@ -18,8 +18,9 @@ namespace tauto::detail {
 // A loop that its thread runs alone gives the turn back and takes it again, where it is free then, to teach
 // its model (team::run_alone).
 //
-// Who comes first has the turn first. Who has no turn touches nothing of the team: a wrong guess that a loop
-// sleeps costs a loop on one core, and never a wrong answer.
+// Who comes first has the turn first, but calls of low priority come after all others that wait. Who has no
+// turn touches nothing of the team: a wrong guess that a loop sleeps costs a loop on one core, and never a
+// wrong answer.
 //
 // clang-format off
 // | state_ | the turn is                                      | changed by                             |
@@ -31,11 +32,11 @@ namespace tauto::detail {
 class turns {
   public:
     // Waits for the turn, as long as it takes.
-    void take();
+    void take(bool low);
     // The same, unless the thread that has the turn and all members sleep from one look at them to the next.
     // Their loop then waits for something, perhaps for the calling thread: false, and no turn.
-    [[nodiscard]] bool take_unless_asleep(const launcher& members) {
-        if (!take_if_free() && !wait_unless_asleep(members)) return false;
+    [[nodiscard]] bool take_unless_asleep(const launcher& members, bool low) {
+        if (!take_if_free() && !wait_unless_asleep(members, low)) return false;
         note_holder();
         return true;
     }
@@ -60,14 +61,15 @@ class turns {
     // An address that no other living thread has.
     static const void* this_thread() noexcept { return &running_as; }
     void note_holder() noexcept;
-    [[nodiscard, gnu::cold]] bool wait_unless_asleep(const launcher& members);
+    [[nodiscard, gnu::cold]] bool wait_unless_asleep(const launcher& members, bool low);
     [[nodiscard]] bool take_if_free() noexcept {
         unsigned char expected = free;
         return state_.compare_exchange_strong(expected, taken, std::memory_order_acquire);
     }
-    // At the end of the queue. Asks give_up() every few milliseconds: false when that has said yes.
+    // At the end of the queue, or if it is not low, before the low ones. Asks give_up() every few
+    // milliseconds: false when that has said yes.
     template <class GiveUp>
-    bool wait_for_turn(GiveUp give_up);
+    bool wait_for_turn(bool low, GiveUp give_up);
     // To the first of the queue, if anybody is left in it.
     void pass_on() noexcept;
     void pass_on_locked() noexcept;
@@ -75,6 +77,7 @@ class turns {
     struct place_in_queue;
     // On the stack of the thread that waits.
     struct waiter {
+        bool low = false;
         bool has_turn = false;
         waiter* next = nullptr;
         std::condition_variable given;
@@ -84,7 +87,7 @@ class turns {
     static constexpr unsigned char wanted = 2;
     std::atomic<unsigned char> state_{free};
     std::mutex queue_;
-    waiter* waiting_ = nullptr;                 // first come, first
+    waiter* waiting_ = nullptr;                 // who is next, first
     std::atomic<const void*> thread_{nullptr};  // whose turn it is: compared by each thread with itself alone
     std::atomic<pid_t> holder_{0};
 };

@@ -116,6 +116,7 @@ recovery       safety  assertion  NO_SECOND_LOOK
 recovery       safety  deadlock   TURN_KEPT
 turns          safety  pass
 turns          safety  pass       CALLERS=3 CALLS=1
+turns          safety  pass       LOW
 turns          safety  assertion  COUNTED_LATE
 turns          safety  assertion  COUNTED_OUT_EARLY
 turns          safety  assertion  NOT_COUNTED
@@ -126,6 +127,8 @@ turns          safety  deadlock   WANTED_MISSED
 turns          safety  deadlock   GIVEN_BACK_BLINDLY
 turns          safety  deadlock   NO_SECOND_LOOK
 turns          safety  assertion  ENDED_AT_ONCE
+turns          safety  assertion  LOW PAUSES_NOT_COUNTED
+turns          safety  assertion  LOW CALLERS_LAST
 join           safety  pass
 join           safety  pass       DEALT
 join           safety  assertion  LOOKS_FIRST

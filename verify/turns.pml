@@ -8,11 +8,14 @@
  * Checked:
  *   one turn           one thread at a time uses the members, and who has the turn alone touches a model
  *   no endless wait    a turn that is never passed on is an invalid end state
- *   first come, first  the turn goes to the first of the queue, or to a thread that finds it free
+ *   first come, first  the turn goes to the first of the queue, or to a thread that finds it free; with LOW the
+ *                      first thread's calls come behind all others that wait, may have two turns, and
+ *                      so does the end
  *   the end            nothing of the team is touched after it
  *
  * Mutants, each of which must fail: COUNTED_LATE, COUNTED_OUT_EARLY, NOT_COUNTED, TAUGHT_WITHOUT_TURN,
- * WAITS_TO_TEACH, COUNT_READ_FIRST, WANTED_MISSED, GIVEN_BACK_BLINDLY, NO_SECOND_LOOK, ENDED_AT_ONCE.
+ * WAITS_TO_TEACH, COUNT_READ_FIRST, WANTED_MISSED, GIVEN_BACK_BLINDLY, NO_SECOND_LOOK, ENDED_AT_ONCE; and with LOW
+ * PAUSES_NOT_COUNTED, CALLERS_LAST.
  */
 #ifndef CALLERS
 #define CALLERS 2
@@ -24,6 +27,15 @@
 #define GIVE_UPS 1
 #endif
 #define THREADS (CALLERS + 1)
+#ifdef LOW
+#ifdef CALLERS_LAST
+#define IS_LOW(thread) (thread == 0)
+#else
+#define IS_LOW(thread) (thread == 0 || thread == CALLERS)
+#endif
+#else
+#define IS_LOW(thread) 0
+#endif
 
 #define FREE 0
 #define TAKEN 1
@@ -31,9 +43,11 @@
 
 byte state;                                  /* turns::state_ */
 bit queue;                                   /* the mutex: taken */
-chan waiting = [THREADS] of { byte };        /* turns::waiting_ */
+chan waiting = [THREADS] of { byte };        /* turns::waiting_: those of normal priority, */
+chan waiting_low = [THREADS] of { byte };    /* and behind them those of low */
 bit has_turn[THREADS];
 byte alone;                                  /* team_state::alone */
+byte pausing;                                /* team_state::pausing */
 
 /* Ghosts. */
 bit ended;
@@ -89,7 +103,14 @@ inline take(may_give_up) {
         if
         :: was_free -> d_step { note_place() }; got = 1
         :: else ->
-            d_step { has_turn[me] = 0; waiting ! me; note_place() };
+            d_step {
+                has_turn[me] = 0;
+                if
+                :: IS_LOW(me) -> waiting_low ! me
+                :: else -> waiting ! me
+                fi;
+                note_place()
+            };
             unlock_queue();
             if
             :: atomic { has_turn[me] && queue == 0 -> queue = 1 };
@@ -99,7 +120,8 @@ inline take(may_give_up) {
                 if
 #ifndef NO_SECOND_LOOK
                 :: has_turn[me] -> got = 1
-                :: else -> waiting ?? eval(me)
+                :: !has_turn[me] && IS_LOW(me) -> waiting_low ?? eval(me)
+                :: !has_turn[me] && !IS_LOW(me) -> waiting ?? eval(me)
 #else
                 :: has_turn[me]
                 :: else -> waiting ?? eval(me)
@@ -132,8 +154,9 @@ inline give_back() {
     :: passes ->
         lock_queue();
         if
-        :: empty(waiting) -> state = FREE
+        :: empty(waiting) && empty(waiting_low) -> state = FREE
         :: nempty(waiting) -> d_step { waiting ? first; has_turn[first] = 1 }
+        :: empty(waiting) && nempty(waiting_low) -> d_step { waiting_low ? first; has_turn[first] = 1 }
         fi;
         unlock_queue()
     :: else
@@ -187,6 +210,26 @@ proctype caller(byte me) {
         :: got -> run_alone()
         :: !got /* runs without a turn */
         fi
+#ifdef LOW
+    :: call < CALLS && me == 0 -> /* run_with_pauses */
+        call++;
+#ifndef PAUSES_NOT_COUNTED
+        d_step { TOUCH; pausing++ };
+#endif
+        take(1);
+        if
+        :: got -> give_back()
+        :: else
+        fi;
+        take(1);
+        if
+        :: got -> give_back()
+        :: else
+        fi;
+#ifndef PAUSES_NOT_COUNTED
+        d_step { TOUCH; pausing-- }
+#endif
+#endif
     :: else -> break
     od
 }
@@ -211,7 +254,12 @@ active proctype ender() {
     alone == 0;
     take(0);
 #else
+again:
     take(0);
+    if
+    :: pausing > 0 -> give_back(); goto again
+    :: else
+    fi;
     alone == 0;
 #endif
 #ifndef ENDED_AT_ONCE

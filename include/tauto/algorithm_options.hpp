@@ -21,12 +21,13 @@ struct algorithm_options {
     std::stop_token stop = {};
     const char* name = nullptr;  // shown in traces; must outlive the team
     int members = 0;             // as in loop_options
+    tauto::priority priority = tauto::priority::normal;
 };
 
 namespace detail {
 
 inline loop_options loop_options_of(const algorithm_options& options, site* where = nullptr) {
-    return {options.schedule, options.stop, where, nullptr, options.name, options.members};
+    return {options.schedule, options.stop, where, nullptr, options.name, options.members, options.priority};
 }
 
 // A pointer where elements are neighbours in memory: one instantiation for vectors, arrays and spans.
@@ -86,7 +87,7 @@ template <class T>
 void touch_pages(team& members, const raw_buffer<T>& buffer, const algorithm_options& options) {
     if (buffer.new_pages() < 2) return;
     parallel_for(members, buffer.new_pages(), [&](index page) { buffer.touch(page); },
-                 {.schedule = dynamic{1}, .members = options.members});
+                 {.schedule = dynamic{1}, .members = options.members, .priority = options.priority});
 }
 
 // Elements per block of an algorithm whose result does not show its blocks: few where there are few elements,

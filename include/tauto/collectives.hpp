@@ -50,10 +50,15 @@ enum class barrier_shape {
     tournament,  // groups of four and groups of their winners: two transfers a level, few reads
 };
 
+// Of calls that several threads make on one team. A low one waits until no normal one waits, and a low loop
+// of adaptive, dynamic or guided gives its turn away about once a millisecond.
+enum class priority : unsigned char { normal, low };
+
 struct run_options {
     // Requested: every collective called from then on throws, and run throws tauto::stopped.
     std::stop_token stop = {};
     const char* name = nullptr;  // shown in traces; must outlive the team
+    tauto::priority priority = tauto::priority::normal;
 };
 
 namespace detail {

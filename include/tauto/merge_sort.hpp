@@ -241,8 +241,9 @@ class merge_sorter {
             for (index i = r.begin; i < r.end; ++i)
                 relocate(buffer.data()[i], std::addressof(element(in_, i)));
         };
-        loop_to_end(members, plan_.n, body,
-                    {options.schedule, {}, nullptr, nullptr, options.name, options.members});
+        loop_to_end(
+            members, plan_.n, body,
+            {options.schedule, {}, nullptr, nullptr, options.name, options.members, options.priority});
     }
 
     In in_;

@@ -168,8 +168,8 @@ index least_place(In in, range r, Compare& before) {
 template <class In, class Compare>
 index least_of(team& members, In in, index n, Compare& before, const algorithm_options& options) {
     using T = std::iter_value_t<In>;
-    const reduce_options reducing{options.schedule, options.stop, nullptr, nullptr, options.name, 0, false,
-                                  options.members};
+    const reduce_options reducing{options.schedule, options.stop,    nullptr, nullptr, options.name, 0, false,
+                                  options.members,  options.priority};
     if constexpr (is_plain_order<std::remove_cv_t<Compare>, T>) {
         struct best {
             range block;

@@ -46,6 +46,7 @@ struct reduce_options {
     // time.
     bool unordered = false;
     int members = 0;  // as in loop_options
+    tauto::priority priority = tauto::priority::normal;
 };
 
 namespace detail {
@@ -493,7 +494,8 @@ struct unordered_body {
 };
 
 inline loop_options loop_options_of(const reduce_options& options) {
-    return {options.schedule, options.stop, options.site, options.report, options.name, options.members};
+    return {options.schedule, options.stop,    options.site,    options.report,
+            options.name,     options.members, options.priority};
 }
 
 // By the members of the team.

@@ -194,8 +194,9 @@ class radix_sorter {
         // Also after a stop: what the last digit was read from is whole.
         if (from != data_) {
             const auto copy = [&](range r) { std::copy(from + r.begin, from + r.end, data_ + r.begin); };
-            loop_to_end(members, n_, copy,
-                        {options.schedule, {}, nullptr, nullptr, options.name, options.members});
+            loop_to_end(
+                members, n_, copy,
+                {options.schedule, {}, nullptr, nullptr, options.name, options.members, options.priority});
         }
         if (!all) throw stopped{};
     }
@@ -221,9 +222,9 @@ class radix_sorter {
         const auto both = [](key_summary a, key_summary b) {
             return key_summary{a.differ | b.differ, a.descents + b.descents};
         };
-        return parallel_reduce(
-            members, n_, key_summary{}, look, both,
-            {options.schedule, options.stop, nullptr, nullptr, options.name, 0, false, options.members});
+        return parallel_reduce(members, n_, key_summary{}, look, both,
+                               {options.schedule, options.stop, nullptr, nullptr, options.name, 0, false,
+                                options.members, options.priority});
     }
 
     T* data_;

@@ -108,6 +108,7 @@ class task_region {
 struct region_options {
     std::vector<double> speeds = {};  // of the members by rank; none: as if equal
     const char* name = nullptr;       // shown in traces
+    tauto::priority priority = tauto::priority::normal;
 };
 
 // Runs root() as the first task of a region on all members. Its exception goes on to the caller.
@@ -130,7 +131,7 @@ void run_region(team& members, region_options options, Root&& root) {
         }
         running_tasks = around;
     };
-    members.run(body, {.name = options.name});
+    members.run(body, {.name = options.name, .priority = options.priority});
     if (failure) std::rethrow_exception(failure);
 }
 template <class Root>

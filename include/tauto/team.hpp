@@ -132,6 +132,7 @@ struct loop_options {
     // Those of the lowest ranks that may take part: so many, or 0 for all. 1: the calling thread alone, at
     // once. Each limit learns for itself.
     int members = 0;
+    tauto::priority priority = tauto::priority::normal;
 };
 
 // n at most this: no counter overflows, however many members ask at once.
@@ -345,6 +346,9 @@ class team {
     detail::loop_model& model_for(const detail::loop_call& call);
     [[nodiscard]] bool run_alone(const detail::loop_call& call, detail::loop_model& model,
                                  detail::team_turn& turn);
+    [[nodiscard]] bool run_loop(const detail::loop_call& call);
+    [[nodiscard]] bool may_pause(const detail::loop_call& call) const noexcept;
+    [[nodiscard]] bool run_with_pauses(const detail::loop_call& call);
     [[nodiscard]] bool run_in_body(const detail::loop_call& call);
     [[nodiscard]] bool run_nesting(const detail::loop_call& call, detail::team_turn& turn);
     [[nodiscard]] std::vector<double> speeds_by_rank(const detail::loop_call& call) const;

@@ -48,6 +48,7 @@ struct tile_options {
     // one.
     index cell_bytes = 16;
     int members = 0;  // as in loop_options
+    tauto::priority priority = tauto::priority::normal;
 };
 
 // Called with tiles that cover all cells once, or with (tile, rank), or with one cell at a time.
@@ -192,7 +193,7 @@ bool parallel_for_tiles(team& members, index planes, index rows, index columns, 
     };
     return parallel_for(members, plan.lines(), body,
                         {options.schedule, options.stop, options.site != nullptr ? options.site : &where,
-                         options.report, options.name, options.members});
+                         options.report, options.name, options.members, options.priority});
 }
 
 }  // namespace detail

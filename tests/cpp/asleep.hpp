@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace tauto::testing {
@@ -32,6 +33,16 @@ inline bool others_fall_asleep() {
         std::this_thread::yield();
     }
     return false;
+}
+
+// How often a thread of this process has gone to sleep.
+inline long sleeps_of(pid_t thread) {
+    std::ifstream status("/proc/self/task/" + std::to_string(thread) + "/status");
+    for (std::string line; std::getline(status, line);) {
+        constexpr std::string_view name = "voluntary_ctxt_switches:";
+        if (line.starts_with(name)) return std::stol(line.substr(name.size()));
+    }
+    return 0;
 }
 
 }  // namespace tauto::testing

@@ -17,13 +17,16 @@
 #include <tauto/tauto.hpp>
 
 #include "asleep.hpp"
+#include "reducing.hpp"
 #include "runtime/recorder.hpp"
 #include "sanitized.hpp"
 
 namespace tauto {
 using detail::at;
 using detail::usize;
+using testing::burn;
 using testing::sanitized;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -160,8 +163,7 @@ TEST_CASE("the first exception is rethrown at the call, the rest is skipped, the
                 const auto faulty = [&](range r) {
                     // The rest of dynamic's chunks would take 12 s: no other program delays the throw for so
                     // long.
-                    if (r.begin > 37 && r.size() <= 2)
-                        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                    if (r.begin > 37 && r.size() <= 2) std::this_thread::sleep_for(5ms);
                     for (index i = r.begin; i < r.end; ++i) {
                         at(count, i).fetch_add(1);
                         if (i == 37) throw std::runtime_error("at 37");
@@ -401,6 +403,131 @@ TEST_CASE("threads that use one team take turns" * doctest::description("runtime
     third.join();
     CHECK(sum == 3 * 300 * 2);
     CHECK_FALSE(overlapped);
+}
+
+TEST_CASE("calls of normal priority come first" * doctest::description("runtime.md, promise 22")) {
+    team members{pair()};
+    std::atomic<bool> begun{false};
+    std::atomic<bool> goes_on{false};
+    std::vector<std::string> order;
+    const auto hold = [&] {
+        parallel_for(members, 2,
+                     [&](index) {
+                         begun = true;
+                         while (!goes_on.load()) std::this_thread::yield();
+                     },
+                     {.schedule = static_{}});
+    };
+    const auto note = [&](const char* who, priority of) {
+        // Of no schedule that may pause: the turn is asked for once.
+        parallel_for(members, 1, [&](index) { order.emplace_back(who); },
+                     {.schedule = static_{}, .priority = of});
+    };
+    std::thread holder(hold);
+    while (!begun.load()) std::this_thread::yield();
+    // Each is in the queue before the next one comes: there it sleeps again and again, for ten milliseconds.
+    std::vector<std::thread> threads;
+    const auto add = [&](const char* who, priority of) {
+        std::atomic<pid_t> number{0};
+        threads.emplace_back([&, who, of] {
+            number = static_cast<pid_t>(syscall(SYS_gettid));
+            note(who, of);
+        });
+        while (number == 0 || testing::sleeps_of(number) < 3) std::this_thread::sleep_for(1ms);
+    };
+    add("low", priority::low);
+    add("second low", priority::low);
+    add("normal", priority::normal);
+    add("second normal", priority::normal);
+    goes_on = true;
+    holder.join();
+    for (std::thread& one : threads) one.join();
+    CHECK(order == std::vector<std::string>{"normal", "second normal", "low", "second low"});
+}
+
+TEST_CASE("a long loop of low priority lets others in" * doctest::description("runtime.md, promise 22")) {
+    for (const schedule& chosen : std::vector<schedule>{adaptive{}, dynamic{1}, guided{1}}) {
+        team members{pair()};
+        std::atomic<index> begun{0};
+        std::atomic<bool> goes_on{true};
+        std::atomic<int> calls{0};
+        loop_report report;
+        std::vector<std::atomic<int>> times(3000);
+        std::thread low([&] {
+            const auto body = [&](index i) {
+                ++at(times, i);
+                ++begun;
+                burn(100'000);
+            };
+            CHECK(parallel_for(members, std::ssize(times), body,
+                               {.schedule = chosen, .report = &report, .priority = priority::low}));
+            goes_on = false;
+        });
+        while (begun.load() == 0) std::this_thread::yield();
+        index most = 0;
+        while (goes_on) {
+            const index before = begun;
+            parallel_for(members, 2, [](index) {}, {.schedule = static_{}});
+            if (goes_on) {
+                most = std::max(most, begun - before);
+                ++calls;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+        low.join();
+        CHECK(std::all_of(times.begin(), times.end(), [](const auto& one) { return one == 1; }));
+        CHECK(std::accumulate(report.iterations.begin(), report.iterations.end(), index{0}) <= 3000);
+        CHECK(calls > 3);
+        // A piece takes a millisecond, of 20 iterations: far less than all of the loop.
+        CHECK(most < 600);
+    }
+}
+
+TEST_CASE("a team ends after the loops of low priority that pause" *
+          doctest::description("runtime.md, promise 22")) {
+    for (int repeat = 0; repeat < 20; ++repeat) {
+        auto members = std::make_unique<team>(pair());
+        std::atomic<bool> begun{false};
+        std::atomic<index> ran{0};
+        std::thread low([&] {
+            const auto body = [&](index) {
+                begun = true;
+                burn(20'000);
+                ++ran;
+            };
+            parallel_for(*members, 1000, body, {.priority = priority::low});
+        });
+        while (!begun.load()) std::this_thread::yield();
+        members.reset();
+        CHECK(ran == 1000);
+        low.join();
+    }
+}
+
+TEST_CASE("what a loop of low priority throws, and its stop" *
+          doctest::description("runtime.md, promise 22")) {
+    team members{pair()};
+    const auto fails = [](index i) {
+        if (i >= 700) throw std::runtime_error(std::to_string(i));
+    };
+    try {
+        parallel_for(members, 1000, fails, {.schedule = dynamic{1}, .priority = priority::low});
+        CHECK(false);
+    } catch (const std::runtime_error& error) {
+        CHECK(std::string(error.what()) == "700");
+    }
+    std::stop_source source;
+    std::atomic<index> ran{0};
+    const auto stops = [&](index) {
+        if (++ran == 50) source.request_stop();
+    };
+    CHECK_FALSE(
+        parallel_for(members, 100'000, stops, {.stop = source.get_token(), .priority = priority::low}));
+    CHECK(ran < 100'000);
+    // The answers are those of any other call.
+    const auto value = [](index i) { return 1.0 / static_cast<double>(i + 1); };
+    const double sum = parallel_reduce(members, 100'000, 0.0, value, std::plus<>{});
+    CHECK(sum == parallel_reduce(members, 100'000, 0.0, value, std::plus<>{}, {.priority = priority::low}));
 }
 
 TEST_CASE("a thread that waits for its turn is not overtaken again and again" *

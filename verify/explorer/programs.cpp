@@ -57,6 +57,12 @@ void name_words(launcher& members) {
     name(&members.loop.failed_at, "failed_at", 0);
 }
 
+team_turn turn_of(team_state& state) {
+    state.start();
+    state.of_threads->take(false);
+    return team_turn(&*state.of_threads);
+}
+
 // A team by its own text, but for the choice of CPUs.
 struct small_team {
     explicit small_team(std::vector<int> cpus) : state(std::move(cpus), wait_policy::passive, false, {}) {
@@ -71,13 +77,13 @@ struct small_team {
         };
         loop_options options;
         options.schedule = how;
-        const team_turn turn = state.take_turn();
+        const team_turn turn = turn_of(state);
         return state.loops.run_schedule({invoke, &body, n, nullptr, &options});
     }
     template <class Body>
     void run(const Body& body) {
         const auto invoke = [](const void* self, member& me) { (*static_cast<const Body*>(self))(me); };
-        const team_turn turn = state.take_turn();
+        const team_turn turn = turn_of(state);
         state.bodies.run({invoke, &body}, nullptr, nullptr);
     }
 
