@@ -6,7 +6,8 @@
 //
 // A call returns when its work is done. Callbacks run on several threads at once and get the `context` of
 // their call; they return, and neither longjmp() nor pthread_exit(). Calls may be made from several threads,
-// which take turns, and inside a callback: such a call runs on the member that makes it.
+// which take turns, and inside a callback: members with nothing to do take parts of such a loop or reduction
+// if it is long; else it runs on the member that makes it.
 //
 // Options are NULL for the defaults, or a structure that begins as its macro says:
 //
@@ -93,6 +94,11 @@ typedef enum tauto_schedule {
     TAUTO_WEIGHTED = 5       // contiguous shares in proportion to the learned speeds
 } tauto_schedule;
 
+typedef enum tauto_priority {
+    TAUTO_NORMAL = 0,  // before all low ones that wait for the team
+    TAUTO_LOW = 1      // waits for normal ones; long loops give their turn away about once a millisecond
+} tauto_priority;
+
 // Something that ends calls before their time, from any thread.
 typedef struct tauto_stop tauto_stop;
 TAUTO_API tauto_status tauto_stop_create(tauto_stop** stop);
@@ -109,10 +115,12 @@ typedef struct tauto_options {
     int64_t grain;           // indices of a block of a reduction; 0: chosen from their number
     const void* site;        // any address that names this place of the program; NULL: the callback names it
     const char* name;        // shown in traces; must outlive the team. NULL: none
+    int members;             // at most so many take part, of the lowest ranks; 0: all, 1: the calling thread
+    int priority;            // a tauto_priority
 } tauto_options;
 
 #define TAUTO_OPTIONS \
-    { sizeof(tauto_options), TAUTO_ADAPTIVE, 0, NULL, 0, NULL, NULL }
+    { sizeof(tauto_options), TAUTO_ADAPTIVE, 0, NULL, 0, NULL, NULL, 0, TAUTO_NORMAL }
 
 // ---- Loops. What is learned of a loop is kept by its site and the power of two of its length. ----
 

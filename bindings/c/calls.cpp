@@ -106,6 +106,21 @@ tauto::schedule schedule_of(const char* call, const tauto_options& given) {
            "; there are TAUTO_ADAPTIVE (0) to TAUTO_WEIGHTED (5)");
 }
 
+int limit_of(const char* call, const tauto_options& given) {
+    if (given.members < 0) {
+        refuse(std::string(call) + " got a limit of " + std::to_string(given.members) +
+               " members; use 0 for all of the team, or a limit from 1");
+    }
+    return given.members;
+}
+
+priority priority_of(const char* call, const tauto_options& given) {
+    if (given.priority == TAUTO_NORMAL) return priority::normal;
+    if (given.priority == TAUTO_LOW) return priority::low;
+    refuse(std::string(call) + " got the priority " + std::to_string(given.priority) +
+           "; there are TAUTO_NORMAL (0) and TAUTO_LOW (1)");
+}
+
 std::stop_token stop_of(const tauto_options& given) {
     return given.stop != nullptr ? given.stop->source.get_token() : std::stop_token{};
 }
@@ -126,7 +141,9 @@ loop_options loop_options_from(const char* call, const tauto_options& given, con
     return {.schedule = schedule_of(call, given),
             .stop = stop_of(given),
             .site = address != nullptr ? &site_of(address) : nullptr,
-            .name = given.name};
+            .name = given.name,
+            .members = limit_of(call, given),
+            .priority = priority_of(call, given)};
 }
 
 }  // namespace
@@ -138,7 +155,7 @@ loop_options read_options(const char* call, const tauto_options& given, const vo
 algorithm_options algorithm_options_of(const char* call, const tauto_options* given) {
     if (given == nullptr) return {};
     const loop_options options = read_options(call, *given, nullptr);
-    return {options.schedule, options.stop, options.name};
+    return {options.schedule, options.stop, options.name, options.members, options.priority};
 }
 
 reduce_options reduce_options_of(const char* call, const tauto_options* given, const void* callback) {
@@ -153,7 +170,9 @@ reduce_options reduce_options_of(const char* call, const tauto_options* given, c
             .stop = options.stop,
             .site = options.site,
             .name = options.name,
-            .grain = whole.grain};
+            .grain = whole.grain,
+            .members = options.members,
+            .priority = options.priority};
 }
 
 }  // namespace tauto::c

@@ -12,6 +12,7 @@ module tauto
 
     integer(c_int), parameter, public :: TAUTO_OK = 0, TAUTO_STOPPED = 1, TAUTO_REFUSED = 2, TAUTO_NO_MEMORY = 3, &
         TAUTO_THROWN = 4
+    integer(c_int), parameter, public :: TAUTO_NORMAL = 0, TAUTO_LOW = 1
     integer(c_int), parameter, public :: TAUTO_ADAPTIVE = 0, TAUTO_STATIC = 1, TAUTO_STATIC_CHUNK = 2, &
         TAUTO_DYNAMIC = 3, TAUTO_GUIDED = 4, TAUTO_WEIGHTED = 5
 
@@ -78,6 +79,8 @@ module tauto
         integer(c_int64_t) :: grain = 0
         type(c_ptr) :: site = c_null_ptr
         type(c_ptr) :: name = c_null_ptr
+        integer(c_int) :: members = 0
+        integer(c_int) :: priority = TAUTO_NORMAL
     end type
 
     interface tauto_sum
@@ -270,13 +273,15 @@ contains
         members = c_team_size(self%handle)
     end function
 
-    type(call_options) function options_of(schedule, chunk, site)
-        integer(c_int), intent(in), optional :: schedule
+    type(call_options) function options_of(schedule, chunk, site, members, priority)
+        integer(c_int), intent(in), optional :: schedule, members, priority
         integer(c_int64_t), intent(in), optional :: chunk
         type(c_ptr), intent(in) :: site
         options_of%bytes = c_sizeof(options_of)
         if (present(schedule)) options_of%schedule = schedule
         if (present(chunk)) options_of%chunk = chunk
+        if (present(members)) options_of%members = members
+        if (present(priority)) options_of%priority = priority
         options_of%site = site
     end function
 
@@ -288,18 +293,19 @@ contains
         call self%body(begin, end - 1)
     end subroutine
 
-    ! body(first, last) for ranges that cover first, ..., last once.
-    subroutine tauto_parallel_for(team, first, last, body, schedule, chunk, stat)
+    ! body(first, last) for ranges that cover first, ..., last once. At most so many members take part; a loop of
+    ! priority TAUTO_LOW lets the calls of other threads come first.
+    subroutine tauto_parallel_for(team, first, last, body, schedule, chunk, stat, members, priority)
         type(tauto_team), intent(in) :: team
         integer(c_int64_t), intent(in) :: first, last
         procedure(tauto_range_body) :: body
-        integer(c_int), intent(in), optional :: schedule
+        integer(c_int), intent(in), optional :: schedule, members, priority
         integer(c_int64_t), intent(in), optional :: chunk
         integer(c_int), intent(out), optional :: stat
         type(loop), target :: self
         self%body => body
         call answer(c_parallel_for(team%handle, first, last + 1, c_funloc(call_body), c_loc(self), &
-            options_of(schedule, chunk, site_of(c_funloc(body)))), stat)
+            options_of(schedule, chunk, site_of(c_funloc(body)), members, priority)), stat)
     end subroutine
 
     ! Each procedure is a call site of its own.

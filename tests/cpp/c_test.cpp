@@ -16,6 +16,7 @@
 #include <memory>
 #include <numeric>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -236,6 +237,26 @@ TEST_CASE("a structure of an older header ends sooner: what it lacks has its def
     tauto_team_destroy(team);
 }
 
+TEST_CASE("a limit of members, and a low priority" * doctest::description("bindings.md, promise 1")) {
+    const c_team team(3);
+    tauto_options options = with_schedule(TAUTO_DYNAMIC);
+    options.members = 1;
+    std::set<std::thread::id> threads;
+    const auto note = [](void* context, std::int64_t) {
+        static_cast<std::set<std::thread::id>*>(context)->insert(std::this_thread::get_id());
+    };
+    CHECK(tauto_parallel_for_each(team, 0, 1000, 1, note, &threads, &options) == TAUTO_OK);
+    CHECK(threads == std::set<std::thread::id>{std::this_thread::get_id()});
+    options.members = 0;
+    options.priority = TAUTO_LOW;
+    std::array<double, 3> x = {3, 1, 2};
+    double sum = 0;
+    CHECK(tauto_sum_double(team, x.data(), 3, &sum, &options) == TAUTO_OK);
+    CHECK(sum == 6);
+    CHECK(tauto_sort_double(team, x.data(), 3, &options) == TAUTO_OK);
+    CHECK(x == std::array<double, 3>{1, 2, 3});
+}
+
 TEST_CASE("what cannot be done is refused in words, and nothing is done" *
           doctest::description("bindings.md, promise 1")) {
     const c_team team(2);
@@ -257,6 +278,12 @@ TEST_CASE("what cannot be done is refused in words, and nothing is done" *
     options.chunk = -2;
     CHECK(refused(tauto_sum_double(team, x.data(), 3, &sum, &options), "chunks of -2"));
     options.chunk = 1;
+    options.members = -1;
+    CHECK(refused(tauto_sum_double(team, x.data(), 3, &sum, &options), "limit of -1"));
+    options.members = 0;
+    options.priority = 2;
+    CHECK(refused(tauto_sum_double(team, x.data(), 3, &sum, &options), "the priority 2"));
+    options.priority = TAUTO_NORMAL;
     options.grain = -1;
     CHECK(refused(tauto_sum_double(team, x.data(), 3, &sum, &options), "blocks of -1"));
     options.bytes = 0;

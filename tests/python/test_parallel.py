@@ -194,6 +194,12 @@ def test_compiled_functions_are_called_for_every_index(team: parallel.Team, comp
         team.parallel_for(0, 10, compiled.add_one, values, schedule="best")
     with pytest.raises(ValueError, match="chunks of -1"):
         team.parallel_for(0, 10, compiled.add_one, values, schedule="dynamic", chunk=-1)
+    team.parallel_for(0, 10_000, compiled.add_one, values, members=1, priority="low")
+    assert (values == 3).all()
+    with pytest.raises(ValueError, match="there is no priority 'high'; choose from normal, low"):
+        team.parallel_for(0, 10, compiled.add_one, values, priority="high")
+    with pytest.raises(ValueError, match="a limit of -1 members"):
+        team.parallel_for(0, 10, compiled.add_one, values, members=-1)
 
 
 def test_a_call_leaves_python_to_other_threads(team: parallel.Team) -> None:

@@ -44,6 +44,8 @@ class Options(ctypes.Structure):
         ("grain", c_int64),
         ("site", c_void_p),
         ("name", c_char_p),
+        ("members", c_int),
+        ("priority", c_int),
     )
 
 

@@ -29,6 +29,7 @@ _COMPILED = ctypes.CFUNCTYPE(None).__mro__[1]  # what all functions of ctypes ar
 _index = operator.index
 _Double, _Int64 = c_double * 1, c_int64 * 1  # where a single result goes
 WAITS = ("default", "active", "balanced", "passive")
+PRIORITIES = ("normal", "low")
 SCHEDULES = ("adaptive", "static", "static_chunk", "dynamic", "guided", "weighted")
 
 
@@ -229,19 +230,26 @@ class Team:
         body: Any,
         context: Any = None,
         *,
-        schedule: str | None = None,
+        schedule: str = "adaptive",
         chunk: int = 0,
+        members: int = 0,
+        priority: str = "normal",
     ) -> None:
         """Call ``body(context, begin, end)`` for ranges [begin, end) that cover [first, last) once.
 
         ``void body(void* context, int64_t begin, int64_t end)`` is compiled: an address, a function of
         ctypes, or one of numba's ``@cfunc``. `context` is an address, an array, or what else ctypes passes as
         a pointer. (A Python function that ctypes has wrapped works, but one thread at a time runs Python.)
+        At most `members` of the team take part, or with 0 all. A loop of `priority` "low" lets the calls of
+        other threads come first.
         """
         options = None
-        if schedule is not None:
-            number = _number(SCHEDULES, schedule, "schedule")
-            options = byref(Options(bytes=sizeof(Options), schedule=number, chunk=chunk))
+        if schedule != "adaptive" or chunk or members or priority != "normal":
+            numbers = {
+                "schedule": _number(SCHEDULES, schedule, "schedule"),
+                "priority": _number(PRIORITIES, priority, "priority"),
+            }
+            options = byref(Options(bytes=sizeof(Options), chunk=chunk, members=members, **numbers))
         call = self._library.tauto_parallel_for
         ends = (count(_index(first)), count(_index(last)))
         status = call(self._team, *ends, _address(body), _context(context), options)
