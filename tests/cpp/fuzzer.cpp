@@ -71,6 +71,12 @@ affine affine_of(index i) {
     return {x | 1, x >> 7};
 }
 
+void burn(int microseconds) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(microseconds);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+}
+
 // The program that runs, for those who end it.
 struct {
     std::atomic<std::uint64_t> seed{0};
@@ -517,13 +523,20 @@ class program {
         site& where = some_site();  // at which loops were perhaps learned to run inline
         actions_ += 20 + 1 + 3 * 8;
         for (int repeat = 0; repeat < 20; ++repeat) parallel_for(inner, 10, [](range) {}, {.site = &where});
+        const schedule chosen = some_schedule();
+        // Long ones are shared, where the outer loop is adaptive too.
+        const int microseconds = below(4) == 0 ? 20 : 0;
+        const bool may_move = &inner == &outer && std::holds_alternative<adaptive>(chosen);
         parallel_for(outer, 8,
                      [&](range r, int rank) {
                          for (index i = r.begin; i < r.end; ++i) {
                              parallel_for(inner, 10,
                                           [&](range part, int nested_rank) {
-                                              if (nested_rank != (&inner == &outer ? rank : 0))
+                                              const int own = &inner == &outer ? rank : 0;
+                                              if (nested_rank != own && !may_move) rank_wrong = true;
+                                              if (nested_rank < 0 || nested_rank >= inner.size())
                                                   rank_wrong = true;
+                                              burn(microseconds);
                                               sum += part.size();
                                           },
                                           {.site = &where});
@@ -536,7 +549,7 @@ class program {
                              });
                          }
                      },
-                     {.schedule = some_schedule()});
+                     {.schedule = chosen});
         require(sum == 80, "nested loops did not run all their iterations");
         require(!rank_wrong, "a nested call was not its member's own");
         // In a loop that is soon learned to be too short to fork.
