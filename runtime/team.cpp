@@ -413,8 +413,10 @@ bool team::shares_in_body(const tauto::site& where, index n, int most) const noe
 
 detail::stays_in_body::stays_in_body(team& members, tauto::site& where, index n) noexcept
     : members_(members), where_(where), n_(n) {
-    if (members.size() == 1 || running_as.team != members.identity()) return;
-    if (!where.in_bodies_.are_short(n) || where.in_bodies_.is_next_timed()) start_ = ticks();
+    if (is_timed || members.size() == 1 || running_as.team != members.identity()) return;
+    if (where.in_bodies_.are_short(n) && !where.in_bodies_.is_next_timed()) return;
+    is_timed = true;
+    start_ = ticks();
 }
 
 // Outside of a region the loop around runs on members that share nothing but its own iterations: it is told

@@ -67,10 +67,6 @@ inline index strided_count(index first, index last, index stride) {
     return static_cast<index>(count);
 }
 
-// Each body type is a call site of its own: every lambda expression has its own type.
-template <class Body>
-inline constinit site site_of;
-
 }  // namespace detail
 
 // Runs body over [0, n) on the members of the team and returns when all of it is done.

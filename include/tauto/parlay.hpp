@@ -14,17 +14,18 @@
 //    each usable CPU. The first call makes it, and pins the thread that calls. num_workers() is its size.
 // 2. worker_id() is below num_workers(), and no two threads that run functions of one call have the same. It
 //    is 0 outside of any.
-// 3. A loop outside of any function is a tauto::parallel_for: it learns, at each site, the members' speeds
-//    and whether to share at all. A loop inside of a function of a par_do, or of such a loop, is handed to
-//    whichever members have nothing to do.
-// 4. A site whose functions were seen to take 20 us in calls of these two hands out its loops in this way
-//    from its next call on, so that the calls inside share the members too. At its first call they run on
-//    the member that makes them.
-// 5. A loop of at most `granularity` iterations runs at once where it is. A longer one inside of a function
-//    is cut into halves until they are as short as that; without a granularity, until they take some
-//    microseconds.
-// 6. Who waits in a conservative call runs no other function meanwhile. A lock may be held around it, if the
-//    calls inside are conservative too.
+// 3. A loop is a tauto::parallel_for. Outside of any function it learns, at each site, the members' speeds
+// and
+//    whether to share at all. Inside of a function of a par_do, or of such a loop, whichever members have
+//    nothing to do take parts of it.
+// 4. A site whose functions were seen to take 10 us in one call of these two shares what is inside from its
+// next
+//    call on. At its first call that runs on the member that makes it.
+// 5. A loop of at most `granularity` iterations runs at once where it is. Of a longer one as many run in
+// turn.
+// 6. Who waits in a conservative call runs nothing meanwhile but what it waits for. A lock may be held around
+// it,
+//    if the calls inside are conservative too.
 // 7. The exception of the lowest index, or of the left function before the right one, is rethrown. The team
 //    stays usable.
 // 8. execute_with_scheduler(p, f) calls f with a team of p members of its own; inside of any function it
@@ -44,10 +45,7 @@
 #define PARLAY_INTERNAL_SCHEDULER_PLUGINS_TBB_HPP_
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <optional>
@@ -57,7 +55,6 @@
 
 #include <parlay/parallel.h>
 
-#include <tauto/clock.hpp>
 #include <tauto/parallel_for.hpp>
 #include <tauto/task_group.hpp>
 #include <tauto/team.hpp>
@@ -85,123 +82,34 @@ inline team& members() {
     return all;
 }
 
-// ---- Loops inside of functions ----
-
-// True where calls inside of this site's functions were worth members. Relaxed: a hint.
 template <class Function>
-inline constinit std::atomic<bool> nests{false};
-
-// The hint of the learned loop whose function the calling thread runs.
-inline thread_local constinit std::atomic<bool>* loop_around = nullptr;
-
-// While it lives, the calling thread runs the functions of a learned loop, or (null) calls inside of one.
-class inside_loop {
-  public:
-    explicit inside_loop(std::atomic<bool>* hint) noexcept : before_(std::exchange(loop_around, hint)) {}
-    ~inside_loop() { loop_around = before_; }
-    inside_loop(const inside_loop&) = delete;
-    inside_loop& operator=(const inside_loop&) = delete;
-
-  private:
-    std::atomic<bool>* before_;
-};
-
-// A call that runs where it is made. What it takes is seen by the loop around it.
-template <class Call>
-void run_here(Call&& call) {
-    std::atomic<bool>* const hint = loop_around;
-    if (hint == nullptr || hint->load(std::memory_order_relaxed)) return call();
-    static const std::int64_t worth_members = detail::to_ticks(std::chrono::microseconds(20));
-    const inside_loop none(nullptr);
-    const std::int64_t start = detail::ticks();
-    call();
-    if (detail::ticks() - start > worth_members) hint->store(true, std::memory_order_relaxed);
-}
-
-// A loop whose pieces are tasks.
-template <class Function>
-class task_loop {
-  public:
-    task_loop(Function& function, std::size_t piece, detail::while_waiting wait) noexcept
-        : function_(function), piece_(std::max<std::size_t>(piece, 1)), wait_(wait) {}
-
-    void run(std::size_t begin, std::size_t end) const {
-        if (end - begin <= piece_) return run_piece(begin, end);
-        const std::size_t middle = begin + (end - begin) / 2;
-        auto first = [&] { run(begin, middle); };
-        auto second = [&] { run(middle, end); };
-        detail::invoke_both(first, second, wait_);
-    }
-    void run_piece(std::size_t begin, std::size_t end) const {
-        for (std::size_t i = begin; i < end; ++i) function_(i);
-    }
-
-    // As run, after pieces that double until one of them takes long enough to be a task.
-    void measure_and_run(std::size_t begin, std::size_t end, int sharing) {
-        static const std::int64_t long_enough = detail::to_ticks(std::chrono::microseconds(2));
-        // So many pieces a member that the last of a slow one is short.
-        constexpr std::size_t most_pieces = 256;
-        const std::size_t least = (end - begin) / (most_pieces * detail::usize(sharing));
-        for (std::size_t size = 1; begin < end; size *= 2) {
-            piece_ = std::max(size, least);
-            const std::size_t next = begin + std::min(size, end - begin);
-            const std::int64_t start = detail::ticks();
-            run_piece(begin, next);
-            begin = next;
-            if (detail::ticks() - start > long_enough) break;
-        }
-        if (begin < end) run(begin, end);
-    }
-
-  private:
-    Function& function_;
-    std::size_t piece_;
-    detail::while_waiting wait_;
-};
-
-template <class Function>
-void parallel_for(std::size_t start, std::size_t end, Function& f, long granularity, bool conservative) {
-    const std::size_t piece = granularity > 0 ? static_cast<std::size_t>(granularity) : 0;
-    const auto wait = conservative ? detail::while_waiting::does_nothing : detail::while_waiting::helps;
-    task_loop<Function> tasks(f, piece, wait);
+void parallel_for(std::size_t start, std::size_t end, Function& f, long granularity) {
     if (start >= end) return;
-    if (end - start <= std::max<std::size_t>(piece, 1)) return tasks.run_piece(start, end);
-    team& all = members();
-    const auto share = [&] {
-        if (piece > 0) {
-            tasks.run(start, end);
-        } else {
-            tasks.measure_and_run(start, end, all.size());
-        }
+    const std::size_t n = end - start;
+    const std::size_t piece = granularity > 1 ? std::min(static_cast<std::size_t>(granularity), n) : 1;
+    const auto run = [&](std::size_t begin, std::size_t last) {
+        for (std::size_t i = begin; i < last; ++i) f(i);
     };
-    if (all.size() > 1 && detail::in_region(all)) {
-        share();
-    } else if (detail::stays_here(all)) {
-        run_here([&] { tasks.run_piece(start, end); });
-    } else if (nests<Function>.load(std::memory_order_relaxed)) {
-        detail::run_region(all, share);
-    } else {
-        tauto::parallel_for(all, static_cast<index>(end - start), [&](range r) {
-            const inside_loop here(&nests<Function>);
-            tasks.run_piece(start + static_cast<std::size_t>(r.begin),
-                            start + static_cast<std::size_t>(r.end));
-        });
-    }
+    if (piece == n) return run(start, end);
+    tauto::parallel_for(members(), static_cast<index>(1 + (n - 1) / piece), [&](range pieces) {
+        run(start + static_cast<std::size_t>(pieces.begin) * piece,
+            start + std::min(n, static_cast<std::size_t>(pieces.end) * piece));
+    });
 }
 
 template <class Left, class Right>
 void par_do(Left& left, Right& right, bool conservative) {
     team& all = members();
     const auto wait = conservative ? detail::while_waiting::does_nothing : detail::while_waiting::helps;
-    if (detail::stays_here(all)) {
-        run_here([&] {
-            left();
-            right();
-        });
-    } else if (detail::in_region(all)) {
-        detail::invoke_both(left, right, wait);
+    const auto both = [&] { detail::invoke_both(left, right, wait); };
+    if (detail::in_region(all)) {
+        both();
+    } else if (detail::stays_here(all)) {
+        const detail::stays_in_body here(all, detail::site_of<decltype(both)>, 1);
+        left();
+        right();
     } else {
-        detail::run_region(all, [&] { detail::invoke_both(left, right, wait); });
+        detail::run_region(all, both);
     }
 }
 
@@ -221,9 +129,10 @@ inline size_t worker_id() {
 }
 
 template <typename F>
-inline void parallel_for(size_t start, size_t end, F&& f, long granularity, bool conservative) {
+inline void parallel_for(size_t start, size_t end, F&& f, long granularity, bool /*conservative*/) {
     static_assert(std::is_invocable_v<F&, size_t>);
-    tauto::parlay_scheduler::parallel_for(start, end, f, granularity, conservative);
+    // Who waits for its loop runs parts of it and of loops inside it, and nothing else: conservative or not.
+    tauto::parlay_scheduler::parallel_for(start, end, f, granularity);
 }
 
 template <typename Lf, typename Rf>

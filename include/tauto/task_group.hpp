@@ -221,12 +221,13 @@ void invoke_all(First& first, Rest&... rest) {
 // Functions may call it again, with the same team: that is recursion, and costs a few nanoseconds a call, so
 // no cutoff by hand is needed; the outermost call costs a team::run. The exception of the first function that
 // throws one is rethrown, in their order; a later function may then not be called. A wait runs other tasks
-// meanwhile, so nothing hangs. In the body of a loop whose loops are not shared, and on another team's
-// members, the functions are called one after the other.
+// meanwhile, so nothing hangs. In the body of a loop that was not yet seen to have such calls of 10 us, and
+// on another team's members, the functions are called one after the other.
 template <std::invocable... Functions>
 void parallel_invoke(team& members, Functions&&... functions) {
     if constexpr (sizeof...(Functions) > 0) {
         if (detail::stays_here(members)) {
+            const detail::stays_in_body here(members, detail::site_of<void(Functions...)>, 1);
             (static_cast<void>(std::invoke(functions)), ...);
         } else if (detail::in_region(members)) {
             detail::invoke_all(functions...);
@@ -252,8 +253,12 @@ class task_group {
     // body(group), and all tasks that it and they add. Nesting as parallel_invoke.
     template <std::invocable<task_group&> Body>
     static void run_all(team& members, Body&& body) {
-        if (detail::stays_here(members) || detail::in_region(members)) {
-            task_group group(!detail::stays_here(members));
+        if (detail::stays_here(members)) {
+            const detail::stays_in_body here(members, detail::site_of<Body>, 1);
+            task_group group(false);
+            group.run_to_end(body);
+        } else if (detail::in_region(members)) {
+            task_group group(true);
             group.run_to_end(body);
         } else {
             detail::run_region(members, [&] {

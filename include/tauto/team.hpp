@@ -123,6 +123,14 @@ class site {
     detail::loops_in_bodies in_bodies_;
 };
 
+namespace detail {
+
+// Each body type is a call site of its own: every lambda expression has its own type.
+template <class Body>
+inline constinit site site_of;
+
+}  // namespace detail
+
 struct loop_options {
     tauto::schedule schedule = adaptive{};
     std::stop_token stop = {};
@@ -362,13 +370,15 @@ class team {
 
 namespace detail {
 
-// While it lives, a loop in a body runs on its member alone. What it takes tells the loop around it whether
-// members would be worth it.
+// While it lives, a call in a body runs on its member alone. What it takes tells the loop around it whether
+// members would be worth it. Of such calls inside each other the outermost one does.
 class stays_in_body {
   public:
     stays_in_body(team& members, tauto::site& where, index n) noexcept;
     ~stays_in_body() {
-        if (start_ != 0) members_.note_in_body(where_, n_, ticks() - start_);
+        if (start_ == 0) return;
+        is_timed = false;
+        members_.note_in_body(where_, n_, ticks() - start_);
     }
     stays_in_body(const stays_in_body&) = delete;
     stays_in_body& operator=(const stays_in_body&) = delete;
@@ -378,6 +388,7 @@ class stays_in_body {
     tauto::site& where_;
     index n_;
     std::int64_t start_ = 0;  // 0: not timed
+    static inline thread_local constinit bool is_timed = false;
 };
 
 }  // namespace detail

@@ -102,6 +102,38 @@ TEST_CASE("members with nothing to do take parts of a loop in a body" *
     CHECK(met);
 }
 
+TEST_CASE("members with nothing to do take functions in a loop's body" *
+          doctest::description("algorithms.md, promise 14")) {
+    team some(shared_by(2));
+    for (const bool in_group : {false, true}) {
+        std::atomic<bool> meets{false};
+        std::atomic<bool> met{true};
+        const auto loop = [&] {
+            parallel_for(some, 1, [&](index) {
+                std::atomic<int> here{0};
+                const auto part = [&] {
+                    burn(20'000);
+                    ++here;
+                    if (meets && !comes_true([&] { return here.load() == 2; })) met = false;
+                };
+                if (in_group) {
+                    task_group::run_all(some, [&](task_group& group) {
+                        group.run(part);
+                        group.run(part);
+                    });
+                } else {
+                    parallel_invoke(some, part, part);
+                }
+            });
+        };
+        learn(loop);
+        meets = true;
+        loop();
+        CAPTURE(in_group);
+        CHECK(met);
+    }
+}
+
 TEST_CASE("every iteration of loops in loops runs once, by the rank that it is told" *
           doctest::description("runtime.md, promise 4")) {
     for (const int members : {1, 2, 3, 7, 16}) {
