@@ -1,6 +1,7 @@
 #pragma once
-// Whether threads sleep, as the kernel says: no test has to wait "long enough" for that.
+// Whether threads sleep, and what they used, as the kernel says: no test has to wait "long enough" for that.
 
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -43,6 +44,14 @@ inline long sleeps_of(pid_t thread) {
         if (line.starts_with(name)) return std::stol(line.substr(name.size()));
     }
     return 0;
+}
+
+// Of this process.
+inline double cpu_seconds() {
+    rusage used{};
+    getrusage(RUSAGE_SELF, &used);
+    return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
 }  // namespace tauto::testing

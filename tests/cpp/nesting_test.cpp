@@ -1,7 +1,6 @@
 // Loops in the bodies of loops and tasks: who takes part, and what holds whoever does.
 
 #include <doctest/doctest.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,6 +15,7 @@
 
 #include <tauto/tauto.hpp>
 
+#include "asleep.hpp"
 #include "child.hpp"
 #include "reducing.hpp"
 
@@ -23,6 +23,7 @@ namespace tauto {
 using detail::at;
 using detail::usize;
 using testing::burn;
+using testing::cpu_seconds;
 using testing::shared_by;
 
 namespace {
@@ -44,13 +45,6 @@ bool comes_true(Ready&& ready) {
 template <class Outer>
 void learn(Outer&& outer) {
     for (int call = 0; call < 3; ++call) outer();
-}
-
-double cpu_seconds() {
-    rusage used{};
-    getrusage(RUSAGE_SELF, &used);
-    return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-           1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
 }  // namespace

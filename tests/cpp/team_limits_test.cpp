@@ -8,7 +8,6 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/ucontext.h>
 #include <sys/wait.h>
@@ -41,6 +40,7 @@
 #include "child.hpp"
 
 namespace tauto {
+using testing::cpu_seconds;
 using testing::in_child;
 
 namespace {
@@ -119,13 +119,6 @@ bool refuses(Call call) {
 std::ptrdiff_t threads_of_process() {
     const std::filesystem::directory_iterator tasks("/proc/self/task");
     return std::distance(begin(tasks), end(tasks));
-}
-
-double cpu_seconds() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
 }  // namespace
