@@ -32,7 +32,8 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     configure = ["cmake", "-S", ROOT, "-B", work / "build", "-G", "Ninja", "-DTAUTO_BUILD_RUNNERS=OFF"]
     configure.append("-DTAUTO_BUILD_TOOLS=OFF")
     run(*configure, f"-DCMAKE_INSTALL_PREFIX={work / 'first'}", cwd=work)
-    run("cmake", "--build", work / "build", cwd=work)
+    # Under other names ccache would not know the units that CMake puts together (tools/compiler_cache.sh).
+    run("cmake", "--build", work / "build", cwd=work, environment={**os.environ, "CCACHE_BASEDIR": str(work)})
     run("cmake", "--install", work / "build", cwd=work)
     (work / "first").rename(work / "moved")
     shutil.rmtree(work / "build")

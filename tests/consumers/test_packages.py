@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -76,7 +77,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("package") / "build"
     options = ("-DTAUTO_BUILD_TOOLS=OFF", "-DTAUTO_BUILD_RUNNERS=OFF", "-DCMAKE_INSTALL_PREFIX=/usr")
     run("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *options, cwd=ROOT)
-    run("cmake", "--build", folder, cwd=ROOT)
+    # Under other names ccache would not know the units that CMake puts together (tools/compiler_cache.sh).
+    environment = {**os.environ, "CCACHE_BASEDIR": str(folder.parent)}
+    run("cmake", "--build", folder, cwd=ROOT, environment=environment)
     return folder
 
 
