@@ -1,8 +1,9 @@
-# One sanitizer for the whole tree: mixing instrumented and plain code hides races. Not optimised, lines alone as
-# debug information: what is checked is the same, the build takes half as long and the tests a few seconds more.
-set(tauto_sanitize_options -g1 -O0 -fno-omit-frame-pointer)
+# One sanitizer for the whole tree: mixing instrumented and plain code hides races. Not optimised: what is checked is the
+# same, the build takes half as long and the tests a few seconds more. A race is hard to see twice, so its report has
+# lines; another error comes again with -DCMAKE_CXX_FLAGS=-g1, and UBSan names lines in any case.
+set(tauto_sanitize_options -O0 -fno-omit-frame-pointer)
 if(TAUTO_SANITIZE STREQUAL "thread")
-    add_compile_options(-fsanitize=thread ${tauto_sanitize_options})
+    add_compile_options(-fsanitize=thread -g1 ${tauto_sanitize_options})
     add_link_options(-fsanitize=thread)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         # GCC warns that fences carry no happens-before edge in its model. The protocols' edges all
