@@ -1,10 +1,14 @@
 #include <tauto/open_loops.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <limits>
+#include <memory>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include <tauto/clock.hpp>
 #include <tauto/schedule.hpp>

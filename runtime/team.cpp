@@ -460,15 +460,16 @@ bool team::run_nesting(const detail::loop_call& call, detail::team_turn& turn) {
     std::vector<double> speeds = speeds_by_rank(call);
     turn.give_back();  // the region takes it again
     bool all = false;
-    bool any_opened = false;
+    bool shared_any = false;
+    const auto root = [&] {
+        detail::task_region& region = *detail::running_tasks.region;
+        all = region.loops().run_dealt(call);
+        shared_any = region.shared_any();
+    };
     detail::run_region(
         *this, {.speeds = std::move(speeds), .name = call.options->name, .priority = call.options->priority},
-        [&] {
-            detail::open_loops& loops = detail::running_tasks.region->loops();
-            all = loops.run_dealt(call);
-            any_opened = loops.any_opened();
-        });
-    if (!any_opened) call.site->nests_.store(false, std::memory_order_relaxed);
+        root);
+    if (!shared_any) call.site->nests_.store(false, std::memory_order_relaxed);
     return all;
 }
 

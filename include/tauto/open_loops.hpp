@@ -3,7 +3,7 @@
 //
 // A member that comes to such a loop opens it at its place: it has all iterations in its share, and who joins
 // steals from there as in any adaptive loop (schedule.hpp). Nobody is called, so a loop that nobody joins
-// costs its member some 100 ns.
+// costs its member half a microsecond.
 //
 // clang-format off
 // | variable       | what it says                                         | who changes it                   |
@@ -14,10 +14,10 @@
 // | place.has_more | a hint that the loop has iterations to give          | anybody in it                    |
 // clang-format on
 //
-// Invariant: a loop lives in the frame of its member, which leaves it only after `loop` is null and `inside`
-// is 0. Both are changed and read in one order of all (seq_cst), so a member that counts itself in either
-// sees null, or is seen (Dekker's pattern; verify/join.pml has the same names). Who counts itself out
-// releases what it wrote; the loop's member acquires that with the 0.
+// Invariant: a loop lives in the frame of its member, which leaves it only once `inside` is 0 after `loop`
+// was set to null. Two fences, between a member's count and its look at `loop`, and between the null and the
+// look at `inside`, let the one see null or the other the count (Dekker's pattern; verify/join.pml has the
+// same names). Who counts itself out releases what it wrote; the loop's member acquires that with the 0.
 //
 // A member that waits for those inside runs parts of its own loop, and of loops that were opened in it, and
 // nothing else. So no body begins on a member in the middle of another one, but where the latter waits for

@@ -5,6 +5,7 @@
 // with nothing to do steal the oldest task of another one. A member that waits for a stolen task runs others
 // meanwhile, so no wait can hang, however deep it is. Within it a call costs some ten nanoseconds.
 
+#include <algorithm>
 #include <atomic>
 #include <concepts>
 #include <cstdint>
@@ -55,6 +56,12 @@ class task_region {
     [[nodiscard]] const team_state* team_of() const noexcept { return team_; }
     [[nodiscard]] task_deque<task>& deque(int rank) noexcept { return at(deques_, rank); }
     [[nodiscard]] open_loops& loops() noexcept { return loops_; }
+    // True if a body had a loop or a task that others could take. When all have ended.
+    [[nodiscard]] bool shared_any() const noexcept {
+        // Where a task was added, even if its member has taken it, the level stays above 0.
+        return loops_.any_opened() ||
+               std::ranges::any_of(deques_, [](const auto& one) { return one.level() > 0; });
+    }
     [[nodiscard]] idle_members& idle() noexcept { return idle_; }
 
     // Runs one task of another member, and what it left in this member's deque. False where none was found.

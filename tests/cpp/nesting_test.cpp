@@ -330,9 +330,27 @@ TEST_CASE("a loop that nests says so, until its loops are short" *
     const auto nests = [&] { return some.explain(where).find("loops in its bodies") != std::string::npos; };
     learn(loops);
     CHECK(nests());
+    for (int call = 0; call < 10; ++call) {
+        loops();
+        CHECK(nests());
+    }
     nanoseconds = 0;
     for (int call = 0; call < 2000 && nests(); ++call) loops();
     CHECK_FALSE(nests());
+}
+
+TEST_CASE("a loop whose bodies have tasks says so too" * doctest::description("runtime.md, promise 4")) {
+    team some(shared_by(2));
+    static site where;
+    const auto part = [] { burn(50'000); };
+    const auto loop = [&] {
+        parallel_for(some, 2, [&](index) { parallel_invoke(some, part, part); }, {.site = &where});
+    };
+    learn(loop);
+    for (int call = 0; call < 10; ++call) {
+        loop();
+        CHECK(some.explain(where).find("loops in its bodies") != std::string::npos);
+    }
 }
 
 TEST_CASE("a body of a loop in a loop may wait for another thread that uses the team" *
