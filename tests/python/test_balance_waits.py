@@ -277,9 +277,15 @@ def test_ranks_that_wait_on_one_cpu_sleep_between_two_looks(
             page.hold(waiting, first)
             page.hold(other, first if together else others[0])
         before = int(status_of(waiting, "voluntary_ctxt_switches"))
-        time.sleep(0.3)
-        slept = int(status_of(waiting, "voluntary_ctxt_switches")) - before
-        assert (slept > 100) == (together and held)
+
+        def slept() -> int:
+            return int(status_of(waiting, "voluntary_ctxt_switches")) - before
+
+        if together and held:
+            wait_until(lambda: slept() > 100, "its sleeps")
+        else:
+            time.sleep(0.3)
+            assert slept() <= 100
         for _ in range(3):
             program.go_on()
 

@@ -140,7 +140,8 @@ def test_programs_that_do_nothing_take_next_to_nothing(timer: Timer) -> None:
     )
     for answer in (shared, alone):
         assert answer["exit_codes"] == [0] * 20
-    assert 0 < alone["max_rss_bytes"] <= shared["max_rss_bytes"] < 8 << 20
+    # Not which is less: the kernel counts pages by CPU, so it knows a peak to some hundred KiB only.
+    assert all(0 < answer["max_rss_bytes"] < 8 << 20 for answer in (alone, shared))
     assert alone["minor_faults"] < shared["minor_faults"]
 
 
