@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <limits>
 #include <memory>
@@ -43,7 +44,7 @@ class open_loop {
           opener_(opener),
           plan_(plan),
           at_(at),
-          timed_(call.site->in_bodies_.ticks() == 0 || call.site->in_bodies_.is_next_timed()),
+          timed_(call.site->in_bodies_.ticks() == 0 || calls_in_bodies::is_next_timed()),
           stop_(call.options->stop.stop_possible() ? &call.options->stop : nullptr) {}
 
     // Runs parts of it until there are none to take. False where it ran none.
@@ -127,25 +128,16 @@ class open_loop {
     std::exception_ptr failure_;
 };
 
-bool loops_in_bodies::are_short(index n) const noexcept {
+void calls_in_bodies::note(index iterations, std::int64_t ticks) noexcept {
     static const auto least = static_cast<double>(to_ticks(std::chrono::microseconds(10)));
-    const double of_one = ticks();
-    return of_one > 0 && of_one * as_double(n) < least;
-}
-
-bool loops_in_bodies::is_next_timed() noexcept {
-    // Not counted in one step: some calls of several members may count as one.
-    const auto calls = static_cast<unsigned char>(calls_.load(std::memory_order_relaxed) + 1);
-    calls_.store(calls, std::memory_order_relaxed);
-    return calls % 16 == 0;
-}
-
-void loops_in_bodies::note(index iterations, std::int64_t ticks) noexcept {
     if (ticks < 0) return;  // a counter that was set back
     const float before = ticks_.load(std::memory_order_relaxed);
     // Never 0, which says that nothing is known.
-    const auto now = static_cast<float>(std::max(1e-6, as_double(ticks) / as_double(iterations)));
-    ticks_.store(before == 0 ? now : before + (now - before) / 4, std::memory_order_relaxed);
+    const auto seen = static_cast<float>(std::max(1e-6, as_double(ticks) / as_double(iterations)));
+    const float now = before == 0 ? seen : before + (seen - before) / 4;
+    if (std::abs(now - before) < before / 8) return;
+    ticks_.store(now, std::memory_order_relaxed);
+    short_below_.store(static_cast<index>(std::min(1e15, least / now)), std::memory_order_relaxed);
 }
 
 open_loops::open_loops(int members, std::vector<double> speeds, idle_members& idle)

@@ -411,18 +411,11 @@ bool team::shares_in_body(const tauto::site& where, index n, int most) const noe
            !where.in_bodies_.are_short(n);
 }
 
-detail::stays_in_body::stays_in_body(team& members, tauto::site& where, index n) noexcept
-    : members_(members), where_(where), n_(n) {
-    if (is_timed || members.size() == 1 || running_as.team != members.identity()) return;
-    if (where.in_bodies_.are_short(n) && !where.in_bodies_.is_next_timed()) return;
-    is_timed = true;
-    start_ = ticks();
-}
-
 // Outside of a region the loop around runs on members that share nothing but its own iterations: it is told
 // that it should be a region.
 void team::note_in_body(tauto::site& where, index n, std::int64_t ticks) noexcept {
     where.in_bodies_.note(n, ticks);
+    if (size() == 1 || detail::running_as.team != identity()) return;
     if (where.in_bodies_.are_short(n) || detail::in_region(*this)) return;
     if (detail::team_state::alone_here == identity()) {
         detail::team_state::alone_nests = true;
@@ -435,11 +428,12 @@ void team::note_in_body(tauto::site& where, index n, std::int64_t ticks) noexcep
 bool team::run_in_body(const detail::loop_call& call) {
     const int rank = detail::running_as.team == identity() ? detail::running_as.rank : 0;
     const int most = call.options->members;
-    if (!std::holds_alternative<adaptive>(call.options->schedule) || most != 0 || call.n == 1)
+    if (!std::holds_alternative<adaptive>(call.options->schedule) || most != 0 || call.n == 1 ||
+        is_plain_in_body(*call.site, call.n))
         return detail::run_inline(call, rank);
     if (shares_in_body(*call.site, call.n, most))
         return detail::running_tasks.region->loops().run(call, rank);
-    const detail::stays_in_body here(*this, *call.site, call.n);
+    const detail::stays_in_body here(*this, *call.site, call.n, true);
     return detail::run_inline(call, rank);
 }
 

@@ -524,14 +524,14 @@ template <class T, class Leaf, class Fold, class Merge>
     return join_partials<T>({of_members.data(), size}, merge);
 }
 
-// Inside of a body. A call that is short, or that nobody could take parts of, needs nothing but its tree.
+// Inside of a body. A call that nobody could take parts of needs nothing but its tree.
 template <class T, class Leaf, class Fold, class Merge>
 [[gnu::noinline]] T reduce_in_body(team& members, tauto::site& where, const block_plan& plan, Leaf& leaf,
                                    Fold& fold, Merge& merge, const reduce_options& options) {
     const index blocks = plan.blocks();
     if (members.shares_in_body(where, blocks, options.members))
         return reduce_shared<T>(members, plan, leaf, fold, merge, options);
-    const stays_in_body here(members, where, blocks);
+    const stays_in_body here(members, where, blocks, true);
     return tree_of<T>(0, blocks, leaf, merge);
 }
 
@@ -542,8 +542,11 @@ template <class T, class Leaf, class Fold, class Merge>
     tauto::site& where = options.site != nullptr ? *options.site : site_of<ordered_body<T, Leaf, Merge>>;
     if (!options.unordered && std::holds_alternative<adaptive>(options.schedule) &&
         options.report == nullptr && !options.stop.stop_possible()) {
-        if (running_as.team != nullptr)
+        if (running_as.team != nullptr) {
+            if (team::is_plain_in_body(where, plan.blocks()))
+                return tree_of<T>(0, plan.blocks(), leaf, merge);
             return reduce_in_body<T>(members, where, plan, leaf, fold, merge, options);
+        }
         if (members.take_inline_call(where, plan.blocks(), options.members)) {
             const inside_body inside(members.identity(), 0);
             return tree_of<T>(0, plan.blocks(), leaf, merge);

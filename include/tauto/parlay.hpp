@@ -105,7 +105,8 @@ void par_do(Left& left, Right& right, bool conservative) {
     if (detail::in_region(all)) {
         both();
     } else if (detail::stays_here(all)) {
-        const detail::stays_in_body here(all, detail::site_of<decltype(both)>, 1);
+        auto& where = detail::site_of<decltype(both)>;
+        const detail::stays_in_body here(all, where, 1, !team::is_plain_in_body(where, 1));
         left();
         right();
     } else {

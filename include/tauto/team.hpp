@@ -85,20 +85,24 @@ struct loop_report {
 
 namespace detail {
 
-// What was seen of a site's loops where they run in other loops' bodies. All relaxed: hints.
-class loops_in_bodies {
+// What was seen of a site's calls where they run in other loops' bodies. All relaxed: hints. Members read it
+// in each such call, so it is written seldom.
+class calls_in_bodies {
   public:
     // Of an iteration; 0: not known.
     [[nodiscard]] double ticks() const noexcept { return ticks_.load(std::memory_order_relaxed); }
     // Too short for other members to come.
-    [[nodiscard]] bool are_short(index n) const noexcept;
-    // Some of the short ones are timed too: they may become long.
-    [[nodiscard]] bool is_next_timed() noexcept;
+    [[nodiscard]] bool are_short(index n) const noexcept {
+        return n < short_below_.load(std::memory_order_relaxed);
+    }
     void note(index iterations, std::int64_t ticks) noexcept;
+    // Some of the short ones are timed too: they may become long.
+    [[nodiscard]] static bool is_next_timed() noexcept { return ++short_ones % 64 == 0; }
 
   private:
     std::atomic<float> ticks_{0};
-    std::atomic<unsigned char> calls_{0};
+    std::atomic<index> short_below_{0};
+    static inline thread_local constinit unsigned short_ones = 0;
 };
 
 class stays_in_body;
@@ -120,7 +124,7 @@ class site {
     friend class detail::stays_in_body;
     std::atomic<int> id_{-1};
     std::atomic<bool> nests_{false};  // its bodies have loops that are long enough to be shared
-    detail::loops_in_bodies in_bodies_;
+    detail::calls_in_bodies in_bodies_;
 };
 
 namespace detail {
@@ -343,7 +347,11 @@ class team {
         return model != nullptr && model->take_inline_call(detail::ticks);
     }
 
-    // Used by reductions in bodies. True where members with nothing to do may take parts of such a loop.
+    // Used by reductions in bodies. True where such a call is too short for anything but to be run at once.
+    [[nodiscard]] static bool is_plain_in_body(const tauto::site& where, index n) noexcept {
+        return where.in_bodies_.are_short(n) && !detail::calls_in_bodies::is_next_timed();
+    }
+    // True where members with nothing to do may take parts of it.
     [[nodiscard]] bool shares_in_body(const tauto::site& where, index n, int members) const noexcept;
 
     // Sites with a record of their own; a program with more shares records among the rest.
@@ -374,7 +382,13 @@ namespace detail {
 // members would be worth it. Of such calls inside each other the outermost one does.
 class stays_in_body {
   public:
-    stays_in_body(team& members, tauto::site& where, index n) noexcept;
+    // `timed`: this call is; see team::is_plain_in_body.
+    stays_in_body(team& members, tauto::site& where, index n, bool timed) noexcept
+        : members_(members), where_(where), n_(n) {
+        if (!timed || is_timed) return;
+        is_timed = true;
+        start_ = ticks();
+    }
     ~stays_in_body() {
         if (start_ == 0) return;
         is_timed = false;
