@@ -288,7 +288,7 @@ def _available_bytes(machine: Mapping[str, Any]) -> int | None:
 
 def _measured_in(state: State, store: Store) -> list[CellRuns]:
     wanted = {str(cpu): factor for cpu, factor in state.items()}
-    return [cell for cell in collect(store.rows()) if dict(cell.emulated) == wanted]
+    return [cell for cell in collect(store.rows(None)) if dict(cell.emulated) == wanted]
 
 
 def is_screened(candidate: Candidate) -> bool:
