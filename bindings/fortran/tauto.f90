@@ -293,8 +293,8 @@ contains
         call self%body(begin, end - 1)
     end subroutine
 
-    ! body(first, last) for ranges that cover first, ..., last once. At most so many members take part; a loop of
-    ! priority TAUTO_LOW lets the calls of other threads come first.
+    ! body(first, last) for ranges that cover first, ..., last once. `members` is the most that take part, 0 all. With
+    ! the priority TAUTO_LOW the calls of other threads come first.
     subroutine tauto_parallel_for(team, first, last, body, schedule, chunk, stat, members, priority)
         type(tauto_team), intent(in) :: team
         integer(c_int64_t), intent(in) :: first, last

@@ -1,8 +1,8 @@
 #pragma once
 // How members of one outermost call wait where they find nothing to do: they spin, then yield, then sleep.
 //
-// A wake may be lost, where who has work looks at `asleep` just before a member says that it sleeps. So a
-// sleep lasts 50 ms at most; nothing but time depends on a wake.
+// Who changes something fences and looks whether somebody sleeps; who goes to sleep says so, fences and looks
+// once more (Dekker's pattern). A sleep lasts 50 ms at most, so nothing but time depends on a wake.
 
 #include <atomic>
 #include <cstdint>

@@ -15,17 +15,14 @@
 // 2. worker_id() is below num_workers(), and no two threads that run functions of one call have the same. It
 //    is 0 outside of any.
 // 3. A loop is a tauto::parallel_for. Outside of any function it learns, at each site, the members' speeds
-// and
-//    whether to share at all. Inside of a function of a par_do, or of such a loop, whichever members have
-//    nothing to do take parts of it.
-// 4. A site whose functions were seen to take 10 us in one call of these two shares what is inside from its
-// next
-//    call on. At its first call that runs on the member that makes it.
-// 5. A loop of at most `granularity` iterations runs at once where it is. Of a longer one as many run in
-// turn.
-// 6. Who waits in a conservative call runs nothing meanwhile but what it waits for. A lock may be held around
-// it,
-//    if the calls inside are conservative too.
+//    and whether to share at all. Inside of a function of a par_do, or of such a loop, members with nothing
+//    to do take parts of it.
+// 4. A site whose functions were seen to take 10 us in one call of these two shares what is inside, from its
+//    next call on. At its first call that runs on the member that makes it.
+// 5. A loop of at most `granularity` iterations runs at once where it is. A longer one is cut into pieces of
+//    as many, whose iterations run in turn.
+// 6. Who waits in a conservative call runs nothing meanwhile but what it waits for. A lock may be held
+//    around it, if the calls inside are conservative too.
 // 7. The exception of the lowest index, or of the left function before the right one, is rethrown. The team
 //    stays usable.
 // 8. execute_with_scheduler(p, f) calls f with a team of p members of its own; inside of any function it

@@ -2,8 +2,9 @@
 // Recursion on the members of a team: parallel_invoke and task_group.
 //
 // The outermost call is a team::run, in which each member has a deque of tasks. The caller begins; members
-// with nothing to do steal the oldest task of another one. A member that waits for a stolen task runs others
-// meanwhile, so no wait can hang, however deep it is. Within it a call costs some ten nanoseconds.
+// with nothing to do steal the oldest task of another one, or join a loop in a task (open_loops.hpp). A
+// member that waits for a stolen task runs others meanwhile, so no wait can hang, however deep it is. Within
+// it a call costs some ten nanoseconds.
 
 #include <algorithm>
 #include <atomic>
@@ -225,11 +226,11 @@ void invoke_all(First& first, Rest&... rest) {
 
 // Calls all functions, on whichever members of the team have nothing to do, and returns when all are done.
 //
-// Functions may call it again, with the same team: that is recursion, and costs a few nanoseconds a call, so
-// no cutoff by hand is needed; the outermost call costs a team::run. The exception of the first function that
-// throws one is rethrown, in their order; a later function may then not be called. A wait runs other tasks
-// meanwhile, so nothing hangs. In the body of a loop that was not yet seen to have such calls of 10 us, and
-// on another team's members, the functions are called one after the other.
+// Functions may call it again, with the same team: that is recursion, and costs some ten nanoseconds a call,
+// so no cutoff by hand is needed; the outermost call costs a team::run. The exception of the first function
+// that throws one is rethrown, in their order; a later function may then not be called. A wait runs other
+// tasks meanwhile, so nothing hangs. In the body of a loop that was not yet seen to have such calls of 10 us,
+// and on another team's members, the functions are called one after the other.
 template <std::invocable... Functions>
 void parallel_invoke(team& members, Functions&&... functions) {
     if constexpr (sizeof...(Functions) > 0) {

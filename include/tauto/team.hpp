@@ -101,7 +101,7 @@ class calls_in_bodies {
 
   private:
     std::atomic<float> ticks_{0};
-    std::atomic<index> short_below_{0};
+    std::atomic<index> short_below_{0};  // iterations of 10 us: from ticks_, so that a call need not divide
     static inline thread_local constinit unsigned short_ones = 0;
 };
 
