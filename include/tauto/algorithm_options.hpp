@@ -30,6 +30,11 @@ inline loop_options loop_options_of(const algorithm_options& options, site* wher
     return {options.schedule, options.stop, where, nullptr, options.name, options.members, options.priority};
 }
 
+// Elements that have left their places for a buffer cannot be stopped there.
+inline algorithm_options without_stop(const algorithm_options& options) {
+    return {options.schedule, {}, options.name, options.members, options.priority};
+}
+
 // A pointer where elements are neighbours in memory: one instantiation for vectors, arrays and spans.
 template <std::random_access_iterator Iterator>
 [[nodiscard]] constexpr auto plain_iterator(Iterator iterator) noexcept {

@@ -241,9 +241,7 @@ class merge_sorter {
             for (index i = r.begin; i < r.end; ++i)
                 relocate(buffer.data()[i], std::addressof(element(in_, i)));
         };
-        loop_to_end(
-            members, plan_.n, body,
-            {options.schedule, {}, nullptr, nullptr, options.name, options.members, options.priority});
+        loop_to_end(members, plan_.n, body, loop_options_of(without_stop(options)));
     }
 
     In in_;

@@ -49,9 +49,7 @@ class nearly_sorted {
         begin_merges(rest.data(), leaving);
         const auto merge = [&](index b) { merge_block(b, rest.data()); };
         // Also after a stop: they are neither as they were nor sorted before its end.
-        loop_to_end(
-            members, plan_.blocks(), merge,
-            {options.schedule, {}, nullptr, nullptr, options.name, options.members, options.priority});
+        loop_to_end(members, plan_.blocks(), merge, loop_options_of(without_stop(options)));
         return true;
     }
 

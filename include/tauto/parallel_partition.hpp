@@ -111,11 +111,6 @@ index copy_chosen(team& members, In in, Out out, index n, Chosen&& chosen, const
     return tiles.run(members, options, &where);
 }
 
-// Elements that have left their places for a buffer cannot be stopped there.
-inline algorithm_options without_stop(const algorithm_options& options) {
-    return {options.schedule, {}, options.name, options.members, options.priority};
-}
-
 // Both ends of a buffer that is filled: the chosen elements go to its front, the others to its back,
 // backwards. So nobody needs to know how many are chosen.
 template <class T>

@@ -194,9 +194,7 @@ class radix_sorter {
         // Also after a stop: what the last digit was read from is whole.
         if (from != data_) {
             const auto copy = [&](range r) { std::copy(from + r.begin, from + r.end, data_ + r.begin); };
-            loop_to_end(
-                members, n_, copy,
-                {options.schedule, {}, nullptr, nullptr, options.name, options.members, options.priority});
+            loop_to_end(members, n_, copy, loop_options_of(without_stop(options)));
         }
         if (!all) throw stopped{};
     }
