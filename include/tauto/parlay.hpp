@@ -102,8 +102,7 @@ void par_do(Left& left, Right& right, bool conservative) {
     if (detail::in_region(all)) {
         both();
     } else if (detail::stays_here(all)) {
-        auto& where = detail::site_of<decltype(both)>;
-        const detail::stays_in_body here(all, where, 1, !team::is_plain_in_body(where, 1));
+        const detail::stays_in_body here(all, detail::site_of<decltype(both)>);
         left();
         right();
     } else {

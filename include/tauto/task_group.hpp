@@ -235,8 +235,7 @@ template <std::invocable... Functions>
 void parallel_invoke(team& members, Functions&&... functions) {
     if constexpr (sizeof...(Functions) > 0) {
         if (detail::stays_here(members)) {
-            auto& where = detail::site_of<void(Functions...)>;
-            const detail::stays_in_body here(members, where, 1, !team::is_plain_in_body(where, 1));
+            const detail::stays_in_body here(members, detail::site_of<void(Functions...)>);
             (static_cast<void>(std::invoke(functions)), ...);
         } else if (detail::in_region(members)) {
             detail::invoke_all(functions...);
@@ -263,8 +262,7 @@ class task_group {
     template <std::invocable<task_group&> Body>
     static void run_all(team& members, Body&& body) {
         if (detail::stays_here(members)) {
-            auto& where = detail::site_of<Body>;
-            const detail::stays_in_body here(members, where, 1, !team::is_plain_in_body(where, 1));
+            const detail::stays_in_body here(members, detail::site_of<Body>);
             task_group group(false);
             group.run_to_end(body);
         } else if (detail::in_region(members)) {

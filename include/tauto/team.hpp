@@ -389,6 +389,9 @@ class stays_in_body {
         is_timed = true;
         start_ = ticks();
     }
+    // A call as a whole, which has no iterations.
+    stays_in_body(team& members, tauto::site& where) noexcept
+        : stays_in_body(members, where, 1, !team::is_plain_in_body(where, 1)) {}
     ~stays_in_body() {
         if (start_ == 0) return;
         is_timed = false;
