@@ -476,10 +476,13 @@ TEST_CASE("a long loop of low priority lets others in" * doctest::description("r
         }
         low.join();
         CHECK(std::all_of(times.begin(), times.end(), [](const auto& one) { return one == 1; }));
-        CHECK(std::accumulate(report.iterations.begin(), report.iterations.end(), index{0}) <= 3000);
+        // An adaptive piece may have run on its thread alone, and is then in no member's count.
+        if (!std::holds_alternative<adaptive>(chosen))
+            CHECK(std::accumulate(report.iterations.begin(), report.iterations.end(), index{0}) == 3000);
         CHECK(calls > 3);
-        // A piece takes a millisecond, of 20 iterations: far less than all of the loop.
-        CHECK(most < 600);
+        // A piece takes a millisecond, of 20 iterations. Other programs may hold up the caller for longer,
+        // but not for most of the loop.
+        CHECK(most < 2000);
     }
 }
 
