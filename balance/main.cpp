@@ -55,6 +55,10 @@ std::string footer() {
         "Set for the command unless it is set already, so that threads sleep while they wait:";
     for (const wait_setting& one : wait_settings())
         text += std::string("\n  ") + one.variable + "=" + one.value + "  (" + one.what + ")";
+    text +=
+        "\n\nSet where a CPU is slow by itself, unless you have set one of them or ask for --keep-threads:"
+        "\n  OMP_NUM_THREADS       more threads than CPUs, for programs linked with GCC's libgomp"
+        "\n  OPENBLAS_NUM_THREADS  as many as there are fast CPUs, where the slow ones would hold them up";
     return text;
 }
 
@@ -68,7 +72,7 @@ options read_options(int count, char** values) {
     parser.add("--even-pinned", wish.how.even_pinned,
                "Move threads that the program pinned, too, within their own masks");
     parser.add("--keep-waits", wish.keep_waits, "Leave the settings of waiting as they are");
-    parser.add("--keep-threads", wish.keep_threads, "Leave the number of threads as it is");
+    parser.add("--keep-threads", wish.keep_threads, "Leave the numbers of threads as they are");
     parser.add("--no-preload", wish.no_preload, "Do without the library that tells which threads wait");
     static const std::map<std::string, way> ways{
         {"moves", way::moves}, {"seats", way::seats}, {"fastest", way::fastest}};
@@ -183,6 +187,10 @@ int run(options wish) {
         if (!wish.keep_waits) found.waits = set_waits(cpus.all_equal());
         const bool may_be_seated =
             library.marks != nullptr && (wish.how.only == way::alone || wish.how.only == way::seats);
+        if (!wish.keep_threads) {  // first: the other may set a number that it reads
+            const std::vector<std::string> set = set_openblas_threads(cpus);
+            found.waits.insert(found.waits.end(), set.begin(), set.end());
+        }
         if (may_be_seated && !wish.keep_threads) {
             const std::vector<std::string> set = set_threads(*program, cpus);
             wish.how.begin_seated = !set.empty();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <functional>
 #include <limits>
 
 #include "balance/placing.hpp"
@@ -16,8 +17,23 @@ constexpr std::size_t most_a_cpu = 4;
 constexpr std::array<double, 3> may_be{0.85, 1.0, 1.15};  // of what the slow CPUs are said to do
 constexpr double a_thread_costs = 0.004;                  // of the time: it is woken up for each loop
 constexpr double worth_adding = 0.05;
-constexpr double surely_slow = 0.9;  // work a second of CPU time, by that of the fastest
+constexpr double surely_slow = 0.9;         // work a second of CPU time, by that of the fastest
+constexpr double worth_leaving_out = 1.15;  // so much more is done without the slow CPUs
 constexpr char variable[] = "OMP_NUM_THREADS";
+constexpr char openblas_variable[] = "OPENBLAS_NUM_THREADS";
+
+// What a neighbour takes may be over soon, and the number of threads stays.
+bool one_is_slow_by_itself(const speeds& cpus) {
+    for (std::size_t i = 0; i < cpus.size(); ++i)
+        if (cpus[i].pace < surely_slow) return true;
+    return false;
+}
+
+std::vector<std::string> set_to(const char* name, std::size_t threads) {
+    const std::string value = std::to_string(threads);
+    setenv(name, value.c_str(), 1);
+    return {name + ("=" + value)};
+}
 
 }  // namespace
 
@@ -65,14 +81,31 @@ std::size_t threads_for(std::span<const double> speeds) {
 
 std::vector<std::string> set_threads(const std::string& program, const speeds& cpus) {
     if (std::getenv(variable) != nullptr || !needs_library(program, "libgomp.so")) return {};
-    // What a neighbour takes may be over soon, and the number of threads stays.
-    bool one_is_slow = false;
-    for (std::size_t i = 0; i < cpus.size(); ++i) one_is_slow = one_is_slow || cpus[i].pace < surely_slow;
-    const std::size_t threads = one_is_slow ? threads_for(cpus.per_second()) : cpus.size();
+    const std::size_t threads = one_is_slow_by_itself(cpus) ? threads_for(cpus.per_second()) : cpus.size();
     if (threads == cpus.size()) return {};
-    const std::string value = std::to_string(threads);
-    setenv(variable, value.c_str(), 1);
-    return {variable + ("=" + value)};
+    return set_to(variable, threads);
+}
+
+std::size_t spinning_threads_for(std::span<const double> speeds) {
+    std::vector<double> fastest_first(speeds.begin(), speeds.end());
+    std::ranges::sort(fastest_first, std::greater<>());
+    if (fastest_first.empty()) return 0;
+    const auto done = [&](std::size_t threads) {
+        return static_cast<double>(threads) * fastest_first[threads - 1];
+    };
+    std::size_t best = speeds.size();
+    for (std::size_t threads = speeds.size() - 1; threads >= 1; --threads)
+        if (done(threads) > done(best)) best = threads;
+    return done(best) > worth_leaving_out * done(speeds.size()) ? best : speeds.size();
+}
+
+std::vector<std::string> set_openblas_threads(const speeds& cpus) {
+    for (const char* chosen : {openblas_variable, "GOTO_NUM_THREADS", variable})
+        if (std::getenv(chosen) != nullptr) return {};
+    const std::size_t threads =
+        one_is_slow_by_itself(cpus) ? spinning_threads_for(cpus.per_second()) : cpus.size();
+    if (threads == cpus.size()) return {};
+    return set_to(openblas_variable, threads);
 }
 
 }  // namespace tauto::balance

@@ -1,6 +1,7 @@
 #pragma once
-// More threads than CPUs, for programs whose threads have equal shares of each loop: with several on the fast
-// CPUs and one on a slow one, all CPUs are done at once.
+// The number of threads that suits unequal CPUs, for programs whose threads have equal shares. More threads
+// than CPUs where those that wait sleep: with several on the fast CPUs and one on a slow one, all CPUs are
+// done at once. Fewer where they spin: a slow CPU would only hold up the others.
 
 #include <cstddef>
 #include <span>
@@ -22,5 +23,15 @@ double time_of(std::size_t threads, std::span<const double> speeds);
 // user has not chosen a number; `NAME=VALUE` of what was set. Shares are computed in the program itself, so
 // they can be changed by the number of threads alone.
 std::vector<std::string> set_threads(const std::string& program, const speeds& cpus);
+
+// On how many CPUs, the fastest first, a thread with an equal share on each does most: fewer than there are
+// only where that is sure, speeds being known to 15 %.
+std::size_t spinning_threads_for(std::span<const double> speeds);
+
+// Sets OPENBLAS_NUM_THREADS where a CPU is slow by itself and the user has chosen no number that OpenBLAS
+// reads; `NAME=VALUE` of what was set. Its threads spin in memory while they wait for each other's parts of a
+// matrix, so nobody can see who waits. It may be loaded late, as by Python; other programs do not read the
+// variable.
+std::vector<std::string> set_openblas_threads(const speeds& cpus);
 
 }  // namespace tauto::balance

@@ -7,7 +7,7 @@ The parts, all but the last with the last CPU, or ``--slow`` of them, slower by 
   CPUs, and the fast CPUs alone.
 - ``threads``: the same work by 4, 8 and 16 threads with pthread barriers.
 - ``midway``: the CPU becomes slow in the middle of the run.
-- ``programs``: programs of other people.
+- ``programs``: programs of other people. Beside those of OpenBLAS stand as many threads as there are fast CPUs.
 - ``equal``: the same programs and a loop on equal CPUs.
 
 Times of loops are their own, for each millisecond of work: the balanced one runs longer. Those of other
@@ -172,15 +172,22 @@ class Bench:
         return line
 
     def program(self, name: str, program: Program, place: str) -> Line:
-        """Both sides of a program, whose answers must be the same."""
+        """All sides of a program, whose answers must be the same."""
         line: Line = {"program": name, "cpus": place}
-        answers = {}
-        sides = {"linux": list(program.words), "balance": balanced(program.words)}
+        answers = set()
+        variables = {**PASSIVE, **program.variables}
+        sides = {
+            "linux": Side(program.words, variables),
+            "balance": Side(balanced(program.words), variables),
+        }
+        if program.threads and place == "unequal":
+            fewer = {**variables, program.threads: str(len(self.fast))}
+            sides["linux, fewer"] = Side(program.words, fewer)
         for side in self.chance.sample(sorted(sides), len(sides)):
-            told, line[side] = Side(sides[side], {**PASSIVE, **program.variables}).run()
+            told, line[side] = sides[side].run()
             answer = program.answer.read_bytes() if program.answer else told.encode()
-            answers[side] = hashlib.sha256(answer).hexdigest()
-        line["same_answer"] = answers["linux"] == answers["balance"]
+            answers.add(hashlib.sha256(answer).hexdigest())
+        line["same_answer"] = len(answers) == 1
         return line
 
 
@@ -245,7 +252,11 @@ def table(lines: Sequence[Line]) -> str:
         bound = fast / (fast + slow / factor)
         title = f"| {factor:g} | {compiler} | {region:g} ms | {len(found)} |"
         out.append(f"{title} {' | '.join(cells)} | {bound:.2f} |")
-    out += ["", "| | turns | `tauto balance` over Linux alone | the same answer |", "|---|---|---|---|"]
+    out += [
+        "",
+        "| | turns | `tauto balance` over Linux alone | over Linux, fewer threads | the same answer |",
+        "|---|---|---|---|---|",
+    ]
     kinds: dict[tuple[str, ...], Callable[[list[Any]], str]] = {
         ("factor", "threads"): lambda key: f"{key[1]} threads with barriers, factor {key[0]:g}",
         ("factor", "midway"): lambda key: f"slower by {key[0]:g} in the middle of the run",
@@ -255,9 +266,11 @@ def table(lines: Sequence[Line]) -> str:
     for names, name_of in kinds.items():
         for key, found in _rows(lines, *names):
             ratio = _ratio(found, _over("balance", "linux"))
+            with_fewer = [one for one in found if "linux, fewer" in one]
+            fewer = _ratio(with_fewer, _over("balance", "linux, fewer")) if with_fewer else ""
             answers = [one["same_answer"] for one in found if "same_answer" in one]
             same = ("yes" if all(answers) else "no") if answers else "not compared"
-            out.append(f"| {name_of(key)} | {len(found)} | {ratio} | {same} |")
+            out.append(f"| {name_of(key)} | {len(found)} | {ratio} | {fewer} | {same} |")
     return "\n".join(out)
 
 

@@ -45,11 +45,15 @@ fn main() {
 
 @dataclass(frozen=True)
 class Program:
-    """A command line; `answer`: the file with what it found, where it does not print that."""
+    """A command line; `answer`: the file with what it found, where it does not print that.
+
+    `threads`: the variable that `tauto balance` sets to the number of fast CPUs; who knows the machine can do so.
+    """
 
     words: Sequence[str]
     answer: Path | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
+    threads: str = ""
 
 
 def programs(folder: Path) -> dict[str, Program]:
@@ -78,8 +82,8 @@ def _numpy(_: Path) -> dict[str, Program]:
     gemm = NUMPY.format(size=1200, times=120, work="b = a @ a")
     eigenvalues = NUMPY.format(size=1000, times=60, work="b = numpy.linalg.eigvalsh(a + a.T)")
     return {
-        "numpy gemm": Program([sys.executable, "-c", gemm]),
-        "numpy eigenvalues": Program([sys.executable, "-c", eigenvalues]),
+        "numpy gemm": Program([sys.executable, "-c", gemm], threads="OPENBLAS_NUM_THREADS"),
+        "numpy eigenvalues": Program([sys.executable, "-c", eigenvalues], threads="OPENBLAS_NUM_THREADS"),
     }
 
 

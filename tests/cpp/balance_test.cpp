@@ -501,6 +501,36 @@ TEST_CASE("no_number_of_threads_is_set_for_a_program_without_gccs_openmp") {
     CHECK_FALSE(needs_library("/bin/true", "libgomp.so"));
 }
 
+TEST_CASE("slow_cpus_are_left_out_where_threads_of_equal_shares_spin_and_that_is_surely_better") {
+    CHECK(spinning_threads_for(std::array<double, 2>{1.0, 0.25}) == 1);
+    CHECK(spinning_threads_for(std::array<double, 2>{0.4, 1.0}) == 1);
+    CHECK(spinning_threads_for(std::array<double, 2>{1.0, 0.45}) == 2);  // not sure
+    CHECK(spinning_threads_for(std::array<double, 2>{1.0, 1.0}) == 2);
+    CHECK(spinning_threads_for(std::array<double, 4>{1.0, 0.3, 1.0, 0.3}) == 2);
+    CHECK(spinning_threads_for(std::array<double, 4>{1.0, 0.6, 1.0, 0.6}) == 4);
+    CHECK(spinning_threads_for(std::array<double, 3>{1.0, 0.9, 0.1}) == 2);
+    CHECK(spinning_threads_for(std::array<double, 1>{1.0}) == 1);
+    CHECK(spinning_threads_for({}) == 0);
+}
+
+TEST_CASE("openblas_gets_a_number_of_threads_where_a_cpu_is_slow_by_itself_and_nobody_chose_one") {
+    const char* const read_by_it[] = {"OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"};
+    for (const char* name : read_by_it) unsetenv(name);
+    const speeds slow({{0, 1.0, 1.0}, {1, 0.25, 1.0}});
+    for (const char* name : read_by_it) {
+        setenv(name, "2", 1);
+        CHECK(set_openblas_threads(slow).empty());
+        CHECK(std::getenv(name) == std::string("2"));
+        unsetenv(name);
+    }
+    CHECK(set_openblas_threads(speeds({{0, 1.0, 1.0}, {1, 1.0, 0.25}})).empty());  // a neighbour
+    CHECK(set_openblas_threads(speeds({{0, 1.0, 1.0}, {1, 1.0, 1.0}})).empty());
+    CHECK(std::getenv("OPENBLAS_NUM_THREADS") == nullptr);
+    CHECK(set_openblas_threads(slow) == std::vector<std::string>{"OPENBLAS_NUM_THREADS=1"});
+    CHECK(std::getenv("OPENBLAS_NUM_THREADS") == std::string("1"));
+    unsetenv("OPENBLAS_NUM_THREADS");
+}
+
 TEST_CASE("speeds_follow_what_threads_get_and_forget_it") {
     speeds cpus({{0, 1.0, 1.0}, {1, 1.0, 1.0}});
     CHECK(cpus.all_equal());

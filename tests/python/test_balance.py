@@ -323,6 +323,24 @@ def test_a_loop_of_gcc_gets_more_threads_than_unequal_cpus_unless_they_are_to_be
         assert other.stdout.split()[1] == alone
 
 
+@pytest.mark.machine
+def test_openblas_gets_no_thread_for_a_cpu_that_would_hold_up_the_others(slow_cpu: int) -> None:
+    name = "OPENBLAS_NUM_THREADS"
+    read_by_it = (name, "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
+    without = {each: value for each, value in os.environ.items() if each not in read_by_it}
+    tell = [sys.executable, "-c", f"import os; print(os.environ.get({name!r}, 'none'))"]
+    fast = len(os.sched_getaffinity(0)) - 1
+    with emulate.emulated({slow_cpu: 4.0 * (fast + 1)}):
+        finished = balance("--json", "--", *tell, env=without)
+        kept = balance("--json", "--keep-threads", "--", *tell, env=without)
+        users = balance("--json", "--", *tell, env={**without, "OMP_NUM_THREADS": "2"})
+    assert finished.stdout.split() == [str(fast)]
+    assert f"{name}={fast}" in str(answer(finished)["variables_set"])
+    for other in (kept, users):
+        assert other.stdout.split() == ["none"]
+        assert name not in str(answer(other)["variables_set"])
+
+
 def loop_of_clang(folder: Path) -> str:
     libomp = runners.find_libomp()
     if libomp is None:

@@ -289,6 +289,18 @@ def test_runtimes_of_rust_and_go_are_found_by_their_marks(
     assert [one.name for one in marked] == ([runtime] if runtime else [])
 
 
+def test_openblas_is_said_to_leave_slow_cpus_out_unless_a_number_is_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = compiled("mark.c", tmp_path, '-DMARK="OPENBLAS_NUM_THREADS"')
+    for name in ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    assert any("it starts fewer threads where" in said for said in inspect([str(program)], here()).balancing)
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    chosen = inspect([str(program)], here()).balancing
+    assert any("with OMP_NUM_THREADS set, it cannot leave those CPUs out" in said for said in chosen)
+
+
 def test_java_is_said_to_load_its_machine_when_it_runs(path: Path) -> None:
     compiled("mark.c", path, '-DMARK="java"').rename(path / "java")
     assert any("add --run" in one for one in inspect(["java", "Main"], here()).notes)

@@ -9,6 +9,7 @@ from tautochrone.programs.elf import Elf
 
 _PINNING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
 _PINS_NOTHING = ("", "false", "none", "disabled")
+_READ_BY_OPENBLAS = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
 _SANITIZERS = ("libasan.", "libtsan.", "libubsan.", "liblsan.", "libclang_rt.")
 
 
@@ -19,6 +20,7 @@ def balancing(
     one_kind: bool,
     llvm_loops: bool,
     gcc_loops: bool,
+    openblas: bool,
 ) -> tuple[str, ...]:
     """Sentences without a full stop. The loops are static ones of OpenMP, by the compiler."""
     said = ["it moves threads that wait for each other after equal shares"]
@@ -39,6 +41,16 @@ def balancing(
                 "with OMP_NUM_THREADS set, it cannot give fast CPUs more of them"
                 if environment.get("OMP_NUM_THREADS")
                 else "it starts more threads than CPUs, and fast CPUs get more of them"
+            )
+        )
+    if openblas:
+        chosen = next((name for name in _READ_BY_OPENBLAS if environment.get(name)), "")
+        said.append(
+            "OpenBLAS' threads spin while they wait for those on slow CPUs: "
+            + (
+                f"with {chosen} set, it cannot leave those CPUs out"
+                if chosen
+                else "it starts fewer threads where a CPU is so slow that more is done without it"
             )
         )
     return tuple(said)

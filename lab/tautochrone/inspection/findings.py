@@ -185,6 +185,7 @@ def inspect(command: Sequence[str], machine: Machine, watched: Watched | None = 
             one_kind=len(machine.kinds) < 2,
             llvm_loops=_shared_by_llvm(called),
             gcc_loops=called >= _GCC_STATIC,
+            openblas="openblas" in runtimes,
         ),
         notes=tuple(_notes(what, programs, watched)),
     )

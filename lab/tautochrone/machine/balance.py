@@ -31,7 +31,9 @@ class BalanceRequest:
     pid: Annotated[int, Option("Balance this running process, until it ends or Ctrl-C.", "PID")] = 0
     even_pinned: Annotated[bool, Option("Move threads that the program pinned, too.")] = False
     keep_waits: Annotated[bool, Option("Leave OMP_WAIT_POLICY and its like as they are.")] = False
-    keep_threads: Annotated[bool, Option("Leave OMP_NUM_THREADS as it is.")] = False
+    keep_threads: Annotated[bool, Option("Leave OMP_NUM_THREADS and OPENBLAS_NUM_THREADS as they are.")] = (
+        False
+    )
     no_preload: Annotated[bool, Option("Do without the library that tells which threads wait.")] = False
     json: Annotated[bool, Option("Answer as one JSON line on standard error at the end.")] = False
     report: Annotated[str, Option("Answer as JSON into this file at the end.", "FILE")] = ""
