@@ -7,7 +7,7 @@ The parts, all but the last with the last CPU, or ``--slow`` of them, slower by 
   CPUs, and the fast CPUs alone.
 - ``threads``: the same work by 4, 8 and 16 threads with pthread barriers.
 - ``midway``: the CPU becomes slow in the middle of the run.
-- ``programs``: programs of other people. Beside those of OpenBLAS stand as many threads as there are fast CPUs.
+- ``programs``: programs of other people; beside those of OpenBLAS stand as many threads as fast CPUs.
 - ``equal``: the same programs and a loop on equal CPUs.
 
 Times of loops are their own, for each millisecond of work: the balanced one runs longer. Those of other

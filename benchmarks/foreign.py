@@ -47,7 +47,7 @@ fn main() {
 class Program:
     """A command line; `answer`: the file with what it found, where it does not print that.
 
-    `threads`: the variable that `tauto balance` sets to the number of fast CPUs; who knows the machine can do so.
+    `threads`: the variable that `tauto balance` sets to the number of fast CPUs, as its user could.
     """
 
     words: Sequence[str]
