@@ -48,6 +48,7 @@ void answer::fill(const controller& from) {
     what = from.report();
     ratio = from.what_it_did().ratio();
     kept = from.what_it_did().ever_kept();
+    spun = from.what_it_did().spun_alone();
     reason = from.what_it_did().reason();
 }
 
@@ -57,6 +58,9 @@ std::string in_words(const answer& found) {
         text = std::to_string(found.what.threads_moved) + " of " + std::to_string(found.what.threads_seen) +
                " threads of " + found.name + " moved " + std::to_string(found.what.moves) + " times" +
                most_done(found.what);
+    if (found.spun > 0)
+        text += (text.empty() ? "" : "; ") + ("spinning was " + percent(found.spun)) +
+                " % of their CPU time with Linux alone";
     if (found.ratio.rounds > 0) text += (text.empty() ? "" : "; ") + gain(found.ratio);
     if (!found.reason.empty()) text += (text.empty() ? "" : "; ") + ("left alone: " + found.reason);
     if (!found.waits.empty()) {
@@ -89,6 +93,7 @@ std::string to_json(const answer& found) {
         {"time_over_linux_alone", number(found.ratio.ratio)},
         {"interval", {number(found.ratio.low), number(found.ratio.high)}},
         {"pairs_of_windows", found.ratio.rounds},
+        {"waited_unseen", found.spun},
         {"left_alone_because", found.reason.empty() ? nlohmann::json() : nlohmann::json(found.reason)},
         {"variables_set", found.waits},
         {"preloaded", found.not_preloaded.empty()},

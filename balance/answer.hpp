@@ -13,6 +13,7 @@ struct answer {
     account what;
     paired_ratio ratio;  // time balanced over time left alone
     bool kept = false;   // it was seen to help
+    double spun = 0;     // of the CPU time with Linux alone: waits that nobody told of
     std::string reason;  // why it is left alone now
     std::vector<std::string> waits;
     std::string not_preloaded;  // why; empty: the library was named to the command

@@ -38,6 +38,10 @@ constexpr nanoseconds ask_every = 100 * millisecond;
 constexpr double own_share = 0.008;        // of one CPU
 constexpr double largest_allowance = 3e6;  // ns of CPU time that were not used before
 
+bool can_move(const window& seen) {
+    return std::ranges::find(seen.possible, way::moves) != seen.possible.end();
+}
+
 void wait_for(int signals, nanoseconds span) {
     pollfd file{signals, POLLIN, 0};
     const nanoseconds left = std::max<nanoseconds>(span, 0);
@@ -68,6 +72,7 @@ void controller::run(int signals, const std::function<bool()>& ended) {
     const nanoseconds processor_before = timer::processor_time();
     processor_ = processor_before;
     choose_way();
+    watch_code();
     for (;;) {
         const nanoseconds until =
             std::min({window_ends_, next_ask, resting() ? window_ends_ : std::min(next_look_, next_search_)});
@@ -263,15 +268,16 @@ void controller::plan_next_look(nanoseconds now) {
 void controller::end_window(nanoseconds now) {
     const bool rested = resting();
     window seen;
+    double ran = 0;
     if (!rested) {
         const team::tally done = team_.take_tally();
+        ran = done.ran;
         seen.done = done_;
         if (done_ == way::seats) holding_.learn(team_.of_note());
         seen.seconds = done.seconds;
         seen.work = done.work;
         seen.counted = done.counted;
-        seen.jobs = done.jobs;
-        seen.jobs_a_second = done.jobs_a_second;
+        seen.spun = done.spun;
         seen.round = team_.between_places();
         seen.reachable = seen.seconds * cpus_.of_the_fastest(done.threads);
         seen.busy = seen.reachable > 0 ? done.estimated / seen.reachable : 0;
@@ -280,13 +286,46 @@ void controller::end_window(nanoseconds now) {
         seen.possible = possible_ways();
     }
     account_.seconds_of[static_cast<std::size_t>(done_)] += timer::to_seconds(now - window_began_);
-    if (asks()) effect_.add(seen);
-    if (resting() && !rested) team_.forget();
+    if (suspected_) {
+        confirm_spins();
+    } else if (!rested && !seen.equal && can_move(seen) && looks_for_spins() && team_.suspects_spins()) {
+        suspected_ = {seen, ran};
+        team_.forgive();
+    } else if (asks()) {
+        effect_.add(seen);
+    }
+    if (resting() && !rested) {
+        team_.forget();
+        if (team_.knows_spins()) team_.forget_spins();
+    }
     if (rested) {
         team_.begin_window();
         next_search_ = next_look_ = now;
     }
     begin_window(now);
+}
+
+// After a suspicion that was unfounded, each time after twice as many windows: the trial may cost something.
+bool controller::looks_for_spins() const {
+    return asks() && !suspected_ && effect_.now() == effect::phase::watches && !team_.knows_spins() &&
+           busy_windows_ % (1U << std::min(unfounded_, 10U)) == 0;
+}
+
+void controller::watch_code() {
+    if (!resting() && effect_.now() == effect::phase::watches && !suspected_) ++busy_windows_;
+    const bool tells_places = team_.between_places() > 0;
+    const bool needs_it = suspected_ || looks_for_spins() || team_.knows_spins();
+    team_.watch_code(!resting() && !tells_places && needs_it);
+}
+
+void controller::confirm_spins() {
+    const auto [before, ran] = *std::exchange(suspected_, {});
+    const team::unseen waits = team_.confirm_spins();
+    unfounded_ = waits.time > 0 ? 0 : unfounded_ + 1;
+    window seen = before;
+    seen.work -= std::min(waits.work, seen.work);
+    seen.spun = ran > 0 ? std::min(1.0, waits.time / ran) : 0;
+    effect_.add(seen);
 }
 
 void controller::choose_way() {
@@ -299,6 +338,7 @@ void controller::begin_window(nanoseconds now) {
     busiest_ = 0;
     window_began_ = now;
     window_ends_ = now + (resting() ? effect_.rest_length() : longest_window);
+    watch_code();
     if (done_ == what_to_do()) return;
     settles_ = !resting();
     if (settles_) window_ends_ += longest_settling;

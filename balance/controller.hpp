@@ -6,6 +6,7 @@
 
 #include <array>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -66,10 +67,16 @@ class controller {
     nanoseconds until_next_search(nanoseconds now) const;
     nanoseconds foreseen(nanoseconds now);
     double stretch() const;
-    way what_to_do() const { return asks() ? effect_.next() : how_.only; }
+    way what_to_do() const {
+        if (suspected_) return way::moves;
+        return asks() ? effect_.next() : how_.only;
+    }
     // For the next window.
     void choose_way();
     bool asks() const { return how_.only == way::alone; }
+    bool looks_for_spins() const;
+    void watch_code();
+    void confirm_spins();
     bool resting() const { return asks() && effect_.now() == effect::phase::rests; }
 
     cpu_set_t given_;
@@ -81,6 +88,14 @@ class controller {
     effect effect_;
     way done_ = way::alone;  // in this window
     bool settles_ = true;    // what runs began under another way: it is not measured
+    // The window before this one, in which threads may have waited unseen; this one shows whether they did.
+    struct suspicion {
+        window seen;
+        double ran = 0;  // CPU seconds
+    };
+    std::optional<suspicion> suspected_;
+    unsigned unfounded_ = 0;  // suspicions in a row
+    unsigned busy_windows_ = 0;
     account account_;
     nanoseconds began_;
     nanoseconds window_began_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -38,10 +37,9 @@ constexpr std::size_t fewest_to_judge = 4;  // pairs
 constexpr std::size_t most_recent = 30;
 constexpr double least_spread = 0.02;  // of a pair's logarithm
 constexpr double infinity = std::numeric_limits<double>::infinity();
-// While one thread waits for another, it may spin, and seem to work. The number of jobs shows that. Jobs come
-// by chance, so a window needs many of them, and a way many more than Linux alone.
-constexpr std::size_t fewest_jobs = 50;  // in a window
-constexpr double clear_by_jobs = 1.5;
+// Where threads are held to wait unseen is guessed from where they are on fast CPUs alone. If they did wait
+// there, a way that helps has them wait less.
+constexpr double as_much = 0.7;
 constexpr int dues_to_a_rival = 3;
 constexpr double may_still_win = 0.8;  // of the usual rate
 constexpr int windows_of_a_rival = 3;  // the last counts: shares are learned, and places found
@@ -63,10 +61,6 @@ constexpr char were_busy[] = "the threads kept the fastest CPUs busy by themselv
 
 double window::most_of_fastest() const {
     return seconds > 0 ? (counted ? surely : 1.0) * of_fastest / seconds : 0;
-}
-
-bool window::may_hide_waits() const {
-    return jobs >= fewest_jobs && work > near_the_bound * reachable && reachable < clear_by_jobs * of_fastest;
 }
 
 bool window::is_near_the_bound() const {
@@ -111,7 +105,8 @@ paired_ratio effect::ratio() const {
 }
 
 void effect::add(window seen) {
-    if (of_a_job_ > 0 && seen.jobs > 0) seen.work = seen.jobs_a_second * seen.seconds * of_a_job_;
+    if (spins_as_much(seen)) seen.work = std::min(seen.work, alone_.rate() * seen.seconds);
+    if (seen.done == way::alone && (phase_ == phase::tries || phase_ == phase::keeps)) alone_ = seen;
     switch (phase_) {
         case phase::watches:
             return watch(seen);
@@ -129,31 +124,22 @@ void effect::add(window seen) {
 
 void effect::watch(const window& seen) {
     if (seen.equal) return rest(shortest_rest, "no CPU was faster than another");
-    if (!seems_busy(seen)) return begin_looking(seen);
-    const bool can_gather = std::ranges::find(seen.possible, way::fastest) != seen.possible.end();
-    // Each time after twice as many windows.
-    const bool is_due = seen.may_hide_waits() && can_gather && std::has_single_bit(++busy_windows_);
-    if (!is_due) return rest(shortest_rest, were_busy);
-    window only = seen;
-    only.possible = {way::fastest};
-    begin_looking(only);
+    if (seems_busy(seen)) return rest(shortest_rest, were_busy);
+    begin_looking(seen);
 }
 
 bool effect::seems_busy(const window& seen) {
     return seen.work > (1 - to_win) * seen.reachable;
 }
 
-// Whether many more jobs are done than when it was left alone.
-bool effect::shows_hidden_waits(const window& seen) const {
-    return way_ == way::fastest && seen.jobs >= fewest_jobs && alone_.jobs >= fewest_jobs &&
-           seen.jobs_a_second > clear_by_jobs * alone_.jobs_a_second;
+bool effect::spins_as_much(const window& seen) const {
+    return seen.done != way::alone && alone_.spun > 0 && seen.spun > as_much * alone_.spun;
 }
 
 // `rate`: of the best way, if it was seen already.
 void effect::begin_looking(const window& alone, double rate) {
     phase_ = phase::looks;
     recent_.clear();
-    if (std::exchange(of_a_job_, 0.0) > 0) rate = 0;
     alone_ = alone;
     known_ = left_ = alone.possible;
     if (rate > 0)
@@ -180,13 +166,6 @@ void effect::look_again(const window& seen) {
 }
 
 void effect::look(const window& seen) {
-    if (shows_hidden_waits(seen)) {
-        of_a_job_ = alone_.rate() / alone_.jobs_a_second;
-        best_ = way_;
-        best_rate_ = seen.jobs_a_second * of_a_job_;
-        return keep();
-    }
-    if (seems_busy(alone_)) return rest(first_rest, were_busy);
     has_new_ways(seen);
     note_rate(way_, seen.rate());
     // Where nothing is counted, nothing is learned from one window of a way to the next.
@@ -206,7 +185,6 @@ void effect::look_at_next(const window& seen) {
         left_.erase(left_.begin());
         const double promised = way_ == way::fastest ? seen.most_of_fastest() : near_the_bound * reachable;
         const double so_far = std::max(best_rate_, alone_.rate());
-        if (way_ == way::fastest && alone_.may_hide_waits()) return;
         if (so_far < promised || seen.seconds < short_look) return;
     }
     if (best_ == way::alone) return rest(first_rest, "nothing that could be done promised a gain");
@@ -237,7 +215,7 @@ void effect::try_with(const window& seen) {
 // A pair is a window that is left alone and, by lot, the one before or behind it.
 void effect::keep_on(const window& seen) {
     if (visits_ > 0) return visit(seen);
-    const bool may_change = !begins_ && !began_seated_ && of_a_job_ == 0;
+    const bool may_change = !begins_ && !began_seated_;
     if (may_change && !usual_.is_near_the_bound() && has_new_ways(seen)) return look_again(seen);
     const bool awaits_one_behind = open_.size() == 1 && open_[0].done == way::alone;
     if (seen.done != way::alone && !awaits_one_behind) {
@@ -271,7 +249,7 @@ void effect::keep_on(const window& seen) {
 // Now and then another way is done in place of a window that is left alone: the one that was chosen first may
 // not be the best.
 way effect::rival(const window& seen) {
-    if (++dues_ % dues_to_a_rival != 0 || of_a_job_ > 0 || usual_.is_near_the_bound() ||
+    if (++dues_ % dues_to_a_rival != 0 || usual_.is_near_the_bound() ||
         usual_.work > near_the_bound * usual_.reachable)
         return way::alone;
     way found = way::alone;
@@ -388,7 +366,6 @@ double effect::between(const window& lost, double part) const {
 
 void effect::rest(nanoseconds first, const std::string& reason) {
     const nanoseconds longest = first == first_rest ? longest_rest : longest_rest_untried;
-    of_a_job_ = 0;
     rest_ = last_reason_ == reason ? std::min(2 * rest_, longest) : first;
     last_reason_ = reason;
     reason_ = reason;

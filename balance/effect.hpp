@@ -42,23 +42,19 @@ class evidence {
 struct window {
     way done = way::alone;
     double seconds = 0;
-    double work = 0;        // done, in seconds at speed 1
-    double busy = 0;        // of what was reachable, by the time that CPUs worked
-    double reachable = 0;   // with every thread at work on the fastest CPUs all the time
-    double of_fastest = 0;  // the same on CPUs that are as fast as the fastest
-    double round = 0;       // seconds between two places that all threads come past; 0: not known
-    bool counted = false;   // `work` was counted, not estimated by the speeds of CPUs
-    std::size_t jobs = 0;   // waits that threads began, where places are not told
-    double jobs_a_second = 0;
+    double work = 0;            // done, in seconds at speed 1
+    double busy = 0;            // of what was reachable, by the time that CPUs worked
+    double reachable = 0;       // with every thread at work on the fastest CPUs all the time
+    double of_fastest = 0;      // the same on CPUs that are as fast as the fastest
+    double round = 0;           // seconds between two places that all threads come past; 0: not known
+    bool counted = false;       // `work` was counted, not estimated by the speeds of CPUs
+    double spun = 0;            // of the CPU time: the part in which threads waited unseen, which is no work
     bool equal = true;          // no CPU is faster than another
     std::vector<way> possible;  // besides leaving it alone, the most promising first
 
     double rate() const { return seconds > 0 ? work / seconds : 0; }
     // Work a second that threads on the fastest CPUs alone can do. What is estimated is their CPU time.
     double most_of_fastest() const;
-    // Threads that seem busy may spin: many jobs are waited for, and the slow CPUs can do so little that the
-    // others alone may do many more.
-    bool may_hide_waits() const;
     // No CPU waits for another: no other way can do much more.
     bool is_near_the_bound() const;
 };
@@ -91,11 +87,14 @@ class effect {
     bool ever_kept() const { return kept_; }
     // Why it is left alone now, or was to the end.
     const std::string& reason() const { return reason_; }
+    // The part of their CPU time in which threads waited unseen while they were left alone; 0: none that is
+    // known.
+    double spun_alone() const { return alone_.spun; }
 
   private:
     void watch(const window& seen);
     static bool seems_busy(const window& seen);
-    bool shows_hidden_waits(const window& seen) const;
+    bool spins_as_much(const window& seen) const;
     void begin_looking(const window& alone, double rate = 0);
     void look(const window& seen);
     void look_at_next(const window& seen);
@@ -134,7 +133,7 @@ class effect {
     double best_rate_ = 0;
     window usual_;               // balanced windows since it is kept: their mean rate and business
     bool began_seated_ = false;  // and no other way was looked at since
-    window alone_;               // the last before ways were looked at
+    window alone_;               // the last in which it was left alone, since ways were looked at
     std::vector<way> left_;      // to look at
     std::vector<way> known_;     // that are looked at since then
     std::string reason_ = "it ended before anything could be measured";
@@ -142,8 +141,6 @@ class effect {
     std::string last_reason_;
     std::vector<window> open_;  // of the pair
     evidence helps_;
-    unsigned busy_windows_ = 0;
-    double of_a_job_ = 0;                 // its work; 0: work is not told by jobs
     std::vector<double> recent_;          // logs of pairs since this way is done, the last ones
     std::array<double, ways> rate_of_{};  // of each way when it was last seen; 0: never
     int dues_ = 0;                        // times that the way was left for a comparison

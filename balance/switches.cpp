@@ -1,16 +1,10 @@
-#include <linux/perf_event.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <utility>
 
-#include "balance/promptness.hpp"
+#include "balance/recording.hpp"
 #include "balance/watch.hpp"
 
 namespace tauto::balance {
@@ -20,8 +14,6 @@ namespace {
 // 32 bytes a switch: a thread that `tauto emulate` interrupts 20,000 times a second fills 16 pages in 50 ms.
 // The system may lock less memory for a user.
 constexpr std::array<std::size_t, 3> pages_to_try{16, 4, 1};
-
-constexpr std::size_t longest_record = 64;  // of those that are read
 
 struct record_of_switch {
     std::uint32_t process, thread;  // what sample_id_all adds to each record
@@ -34,65 +26,22 @@ struct record_of_birth {
 };
 
 perf_event_attr asked() {
-    perf_event_attr what{};
-    what.size = sizeof what;
-    what.type = PERF_TYPE_SOFTWARE;
-    what.config = PERF_COUNT_SW_DUMMY;
-    what.exclude_kernel = 1;  // without it more rights are needed
-    what.exclude_hv = 1;
+    perf_event_attr what =
+        software_event(PERF_COUNT_SW_DUMMY, PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU);
     what.context_switch = 1;
     what.task = 1;
     what.sample_id_all = 1;
-    what.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
-    what.use_clockid = 1;
-    what.clockid = CLOCK_MONOTONIC;
-    what.watermark = 1;  // wakes nobody: we look by ourselves
-    what.wakeup_watermark = ~0U;
     return what;
 }
 
 class switches : public watch {
   public:
-    switches(int file, void* pages, std::size_t bytes, pid_t thread)
-        : file_(file),
-          pages_(pages),
-          bytes_(bytes),
-          thread_(thread),
-          seen_{timer::now(), doing::sleeps, -1} {}
-    ~switches() override {
-        const patience while_asking;
-        munmap(pages_, bytes_);
-        close(file_);
-    }
-    switches(const switches&) = delete;
-    switches& operator=(const switches&) = delete;
+    switches(std::unique_ptr<recording> from, pid_t thread)
+        : from_(std::move(from)), thread_(thread), seen_{timer::now(), doing::sleeps, -1} {}
 
     void read(news& into) override {
-        auto& page = *static_cast<perf_event_mmap_page*>(pages_);
-        const std::uint64_t head = std::atomic_ref(page.data_head).load(std::memory_order_acquire);
-        const auto* const data = static_cast<const std::byte*>(pages_) + page.data_offset;
-        const std::uint64_t size = page.data_size;
-        std::uint64_t tail = page.data_tail;
-        std::array<std::byte, longest_record> whole;
-        while (tail < head) {
-            // The data is a ring. Records start at multiples of eight bytes, so none has its header at both
-            // ends.
-            const std::uint64_t at = tail % size;
-            perf_event_header header;
-            std::memcpy(&header, data + at, sizeof header);
-            if (header.size == 0) break;
-            const std::byte* record = data + at;
-            if (at + header.size > size) {
-                const std::size_t first = size - at;
-                const std::size_t all = std::min<std::size_t>(header.size, longest_record);
-                std::memcpy(whole.data(), data + at, std::min(first, all));
-                if (all > first) std::memcpy(whole.data() + first, data, all - first);
-                record = whole.data();
-            }
-            take(record + sizeof header, header, into);
-            tail += header.size;
-        }
-        std::atomic_ref(page.data_tail).store(tail, std::memory_order_release);
+        from_->read(
+            [&](const perf_event_header& header, const std::byte* record) { take(record, header, into); });
         if (seen_.at != told_.at && seen_.cpu >= 0) tell(into);
     }
 
@@ -133,9 +82,7 @@ class switches : public watch {
         }
     }
 
-    int file_;
-    void* pages_;
-    std::size_t bytes_;
+    std::unique_ptr<recording> from_;
     pid_t thread_;
     change seen_;  // the last; its CPU is -1 before the first
     change told_{0, doing::sleeps, -1};
@@ -145,19 +92,8 @@ class switches : public watch {
 }  // namespace
 
 std::unique_ptr<watch> watch_switches(pid_t thread) {
-    perf_event_attr what = asked();
-    const patience while_asking;
-    const long file = syscall(SYS_perf_event_open, &what, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    if (file < 0) return nullptr;
-    for (const std::size_t data : pages_to_try) {
-        const std::size_t bytes = (1 + data) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-        void* const pages =
-            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, static_cast<int>(file), 0);
-        if (pages != MAP_FAILED)
-            return std::make_unique<switches>(static_cast<int>(file), pages, bytes, thread);
-    }
-    close(static_cast<int>(file));
-    return nullptr;
+    auto from = recording::begin(asked(), thread, pages_to_try);
+    return from ? std::make_unique<switches>(std::move(from), thread) : nullptr;
 }
 
 }  // namespace tauto::balance

@@ -16,6 +16,8 @@ constexpr double part_of_note = 0.05;    // of what the busiest did
 constexpr nanoseconds shortest_round = 100'000;
 constexpr int most_windows_unnoted = 2;  // of one that has a seat
 constexpr double alike = 0.35;
+constexpr nanoseconds sample_every = timer::millisecond;  // of a thread's CPU time
+constexpr nanoseconds most_sampled = 16;                  // threads, as often as that
 constexpr double surely_wanted = 0.9;
 constexpr double follows = 0.3;           // of what a window shows
 constexpr double follows_counted = 0.15;  // so that ways are compared by one measure
@@ -36,6 +38,20 @@ std::unique_ptr<watch> team::eyes_for(pid_t process, pid_t thread) {
         files_ = state_of(process, thread).has_value();
     }
     return watch_files(process, thread);
+}
+
+void team::watch_code(bool on) {
+    if (files_) on = false;
+    if (on == std::exchange(samples_, on)) return;
+    // So many samples of all, a second, are enough.
+    const auto count = static_cast<nanoseconds>(std::max<std::size_t>(members_.size(), 1));
+    sampled_each_ = std::max(sample_every, sample_every * count / most_sampled);
+    for (auto& [thread, one] : members_) {
+        if (!on)
+            one.seen_at.reset();
+        else if (!one.seen_at)
+            one.seen_at = sample_thread(thread, sampled_each_);
+    }
 }
 
 void team::watch_exactly(bool exactly) {
@@ -61,6 +77,7 @@ void team::add(pid_t process, pid_t thread) {
     one.since = state->at;
     one.wanted.resize(cpus_.size());
     one.windows_unnoted = most_windows_unnoted + 1;
+    if (samples_) one.seen_at = sample_thread(thread, sampled_each_);
     const auto [place, added] = members_.emplace(thread, std::move(one));
     const double least = least_done_at_work(place->second);
     place->second.done = place->second.done_at_waking =
@@ -125,6 +142,7 @@ void team::settle(member& one, nanoseconds until, nanoseconds ran) {
     if (watches_exactly() || (!one.waited && !one.yielded)) one.wanted[index] += span;
     if (one.spins) return;
     one.ran += had;
+    ran_ += had;
     add_work(one, timer::to_seconds(had) * cpus_[index].pace);
 }
 
@@ -146,6 +164,46 @@ void team::take_waits_off(member& one, nanoseconds now) {
     if (waits == 0 || looked <= 0 || index == cpus_.size()) return;
     add_work(one, -timer::to_seconds(looked) * cpus_[index].pace);
     one.busy -= std::min(one.busy, looked);
+}
+
+// What it ran while it waited unseen is no work. Between two looks nothing is known but how often it was
+// seen.
+void team::read_samples(member& one) {
+    if (!one.seen_at) return;
+    lines_.clear();
+    one.seen_at->read(lines_);
+    for (const sample& seen : lines_) {
+        const std::size_t index = cpus_.index_of(seen.cpu);
+        if (index == cpus_.size()) continue;
+        if (!spins_.are_at(one.process, seen.address)) {
+            spins_.add(one.process, seen.address, index);
+            continue;
+        }
+        spun_ += sampled_each_;
+        one.busy -= std::min(one.busy, sampled_each_);
+        add_work(one, -timer::to_seconds(sampled_each_) * cpus_[index].pace);
+    }
+    if (lines_.empty() || one.now == doing::sleeps) return;
+    const sample& last = lines_.back();
+    const bool is_fresh = timer::now() - last.at < 2 * sampled_each_;
+    one.says_it_waits = one.says_it_waits || (is_fresh && spins_.are_at(one.process, last.address));
+}
+
+void team::forgive() {
+    double most = 0;
+    for (const auto& [thread, one] : members_) most = std::max(most, one.done);
+    for (auto& [thread, one] : members_) one.done = most;
+}
+
+team::unseen team::confirm_spins() {
+    const std::vector<std::size_t> waits = spins_.confirm();
+    unseen found;
+    for (std::size_t i = 0; i < waits.size() && i < cpus_.size(); ++i) {
+        const double time = static_cast<double>(waits[i]) * timer::to_seconds(sampled_each_);
+        found.time += time;
+        found.work += time * cpus_[i].pace;
+    }
+    return found;
 }
 
 // It works from here on; what others did while it waited for them is not owed to it.
@@ -184,6 +242,7 @@ std::span<slot> team::slots() const {
 // What threads say at this moment tells of the time since the last look only if they said the same then, and
 // have not begun another wait.
 void team::read_marks() {
+    for (auto& [thread, one] : members_) one.says_it_waits = false;
     for (slot& own : slots()) {
         const auto found = members_.find(own.thread());
         if (found == members_.end()) continue;
@@ -192,10 +251,8 @@ void team::read_marks() {
         const std::uint64_t owner = own.owner.load(std::memory_order_acquire);
         const auto yields = static_cast<std::uint32_t>(own.yields.load(std::memory_order_relaxed));
         const wait_state state = own.waits();
-        if (std::exchange(one.owner, owner) != owner) {
+        if (std::exchange(one.owner, owner) != owner)
             one.waited_for = own.waited_until(static_cast<std::uint64_t>(timer::now()));
-            one.begun_before = state.begun - yields;
-        }
         one.yielded = std::exchange(one.yields, yields) != yields;
         const std::uint32_t begun = std::exchange(one.begun, state.begun - yields);
         one.waited = begun != one.begun;
@@ -253,6 +310,7 @@ void team::look() {
     for (auto& [thread, one] : members_) {
         settle(one, now);
         take_waits_off(one, now);
+        read_samples(one);
     }
     note_waits();
     for (auto& [thread, one] : members_)
@@ -322,15 +380,6 @@ double team::places_a_second() {
     return all && tell > 0 ? sum / tell : 0;
 }
 
-std::size_t team::take_jobs() {
-    std::size_t sum = 0;
-    for (auto& [thread, one] : members_) {
-        const std::uint32_t begun = one.begun - std::exchange(one.begun_before, one.begun);
-        if (one.noted && one.marks != nullptr) sum += begun;
-    }
-    return sum;
-}
-
 std::vector<member*> team::to_seat(bool at_once) {
     const bool all = at_once && !has_tally_;
     std::vector<member*> found;
@@ -358,7 +407,6 @@ team::tally team::take_tally() {
     const nanoseconds now = timer::now();
     const double places = places_a_second();
     between_places_ = places > 0 ? 1 / places : 0;
-    const std::size_t jobs = take_jobs();
     const bool by_rounds = places == 0 && 2 * rounds_took() > now - window_.at;
     const point& from = by_rounds ? first_round_ : window_;
     const point to = by_rounds ? last_round_ : point{looked_, work_};
@@ -373,10 +421,10 @@ team::tally team::take_tally() {
         of_a_place_ += (found.counted ? follows_counted : follows) * (each - of_a_place_);
         if (found.counted) found.work = places * found.seconds * of_a_place_;
     }
-    if (places == 0 && looked_ > window_.at) {
-        found.jobs = jobs;
-        found.jobs_a_second = static_cast<double>(jobs) / timer::to_seconds(looked_ - window_.at);
-    }
+    const nanoseconds ran = std::exchange(ran_, 0);
+    const nanoseconds spun = std::exchange(spun_, 0);
+    found.ran = timer::to_seconds(ran);
+    if (ran > 0) found.spun = std::min(1.0, static_cast<double>(spun) / static_cast<double>(ran));
     // The round that goes on counts for the next window only if it has just begun.
     const bool just_begun = now - last_round_.at < rounds_took() / 20;
     window_ = {looked_, work_};

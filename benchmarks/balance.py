@@ -6,6 +6,7 @@ The parts, all but the last with the last CPU, or ``--slow`` of them, slower by 
   fast CPU, or on all fast ones. Beside Linux alone stand threads pinned to a CPU each, more threads than
   CPUs, and the fast CPUs alone.
 - ``threads``: the same work by 4, 8 and 16 threads with pthread barriers.
+- ``spins``: by a thread for each CPU, which wait by looking at memory.
 - ``midway``: the CPU becomes slow in the middle of the run.
 - ``programs``: programs of other people; beside those of OpenBLAS stand as many threads as fast CPUs.
 - ``equal``: the same programs and a loop on equal CPUs.
@@ -145,15 +146,18 @@ class Bench:
         kinds = {"fast_cpus": len(self.fast), "slow_cpus": len(self.slow)}
         return {"compiler": compiler, "region_ms": milliseconds, **kinds, **self.sides(sides)}
 
-    def threads(self, count: int) -> Line:
+    def threads(self, count: int, *how: str) -> Line:
         steps = round(self.each["gcc"] * BARRIER_MS)
 
         def side(name: str) -> tuple[Side, float]:
             rounds = round(SECONDS[name] * 1e3 / BARRIER_MS)
-            words = [str(runners.find("tauto-bench-barrier-loop")), str(steps), str(rounds), str(count)]
+            words = [str(runners.find("tauto-bench-barrier-loop")), str(steps), str(rounds), str(count), *how]
             return Side(balanced(words) if name == "balance" else words), rounds * BARRIER_MS / 1e3
 
-        return {"threads": count, **self.sides({name: side(name) for name in ("linux", "balance")})}
+        return {
+            "spinning" if how else "threads": count,
+            **self.sides({name: side(name) for name in ("linux", "balance")}),
+        }
 
     def midway(self, seconds: float, factor: float) -> Line:
         """The CPU is fast for the first third of what the loop takes on equal CPUs."""
@@ -202,6 +206,8 @@ def lines_of_a_turn(bench: Bench, asked: argparse.Namespace) -> Iterator[Line]:
         if "threads" in parts:
             for count in (4, 8, 16):
                 yield bench.threads(count)
+        if "spins" in parts:
+            yield bench.threads(len(bench.cpus), "spins")
         if "programs" in parts:
             for name, call in calls.items():
                 yield bench.program(name, call, "unequal")
@@ -259,6 +265,7 @@ def table(lines: Sequence[Line]) -> str:
     ]
     kinds: dict[tuple[str, ...], Callable[[list[Any]], str]] = {
         ("factor", "threads"): lambda key: f"{key[1]} threads with barriers, factor {key[0]:g}",
+        ("factor", "spinning"): lambda key: f"{key[1]} threads that spin, factor {key[0]:g}",
         ("factor", "midway"): lambda key: f"slower by {key[0]:g} in the middle of the run",
         ("factor", "cpus", "program"): lambda key: f"{key[2]}, {key[1]} CPUs",
         ("equal_loop",): lambda key: "static loop, 10 ms, equal CPUs",
@@ -276,7 +283,7 @@ def table(lines: Sequence[Line]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="tauto balance beside Linux alone.")
-    parser.add_argument("--parts", default="loops,threads,midway,programs,equal")
+    parser.add_argument("--parts", default="loops,threads,spins,midway,programs,equal")
     parser.add_argument("--regions", default=",".join(f"{one:g}" for one in REGIONS_MS), help="milliseconds")
     parser.add_argument("--factor", type=float, default=4.0, help="how much slower the last CPU is")
     parser.add_argument("--slow", type=int, default=1, help="so many of the last CPUs are slow")

@@ -7,11 +7,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
+#include <map>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "balance/answer.hpp"
@@ -21,7 +25,9 @@
 #include "balance/page.hpp"
 #include "balance/placing.hpp"
 #include "balance/preload.hpp"
+#include "balance/samples.hpp"
 #include "balance/speeds.hpp"
+#include "balance/spins.hpp"
 #include "balance/team.hpp"
 #include "balance/threads.hpp"
 #include "balance/watch.hpp"
@@ -365,43 +371,115 @@ TEST_CASE("a_way_that_becomes_possible_later_is_looked_at") {
     }
 }
 
-TEST_CASE("jobs_show_that_threads_wait_for_one_that_spins") {
-    for (const double gain : {3.0, 1.3}) {
+TEST_CASE("waits_that_nobody_tells_of_are_believed_only_where_a_way_has_threads_wait_less") {
+    for (const double still : {0.3, 0.9}) {
         effect judged(1);
-        int gathered = 0;
+        int moved = 0;
         for (int windows = 0; windows < 200; ++windows) {
             window seen = on_fast_and_slow();
-            seen.possible = {way::fastest};
+            seen.possible = {way::moves};
             seen.done = judged.next();
             const bool alone = seen.done == way::alone;
-            gathered += alone ? 0 : 1;
-            seen.work = (alone ? 0.99 : 0.8) * seen.reachable;  // who spins seems to work
-            seen.jobs_a_second = alone ? 1000 : gain * 1000;
-            seen.jobs = static_cast<std::size_t>(seen.jobs_a_second * seen.seconds);
+            moved += alone ? 0 : 1;
+            seen.work = (alone ? 0.4 : 0.8) * seen.reachable;
+            seen.spun = (alone ? 1 : still) * 0.4;
             judged.add(seen);
         }
-        CAPTURE(gain);
-        CHECK(judged.ever_kept() == (gain > 2));
-        if (gain > 2)
-            CHECK(gathered > 180);
+        CAPTURE(still);
+        CHECK(judged.ever_kept() == (still < 0.5));
+        if (still < 0.5)
+            CHECK(moved > 180);
         else
-            CHECK(gathered < 10);
-        CHECK(judged.now() == (gain > 2 ? effect::phase::keeps : effect::phase::rests));
+            CHECK(moved < 100);
+        CHECK(judged.spun_alone() == doctest::Approx(0.4));
     }
 }
 
-TEST_CASE("few_jobs_tell_nothing_and_many_are_not_tried_on_half_of_nearly_equal_cpus") {
-    for (const bool few : {true, false}) {
-        effect judged(1);
-        window seen = on_fast_and_slow();
-        seen.possible = {way::fastest};
-        if (!few) seen.reachable = 0.19;
-        seen.work = 0.99 * seen.reachable;
-        seen.jobs = few ? 20 : 100;
-        seen.jobs_a_second = few ? 200 : 1000;
-        judged.add(seen);
-        CHECK(judged.now() == effect::phase::rests);
+namespace {
+
+// So many samples of each CPU at this address and, shared by ten others, elsewhere.
+void see(spins& waits, std::uint64_t at, std::array<int, 2> here, std::array<int, 2> elsewhere) {
+    for (const std::size_t cpu : {0U, 1U}) {
+        for (int k = 0; k < here[cpu]; ++k) waits.add(1, at, cpu);
+        for (int k = 0; k < elsewhere[cpu]; ++k) waits.add(1, 0x9000 + 64 * (k % 10), cpu);
     }
+}
+
+}  // namespace
+
+TEST_CASE("code_where_threads_are_on_fast_cpus_alone_and_less_when_they_are_moved_is_a_wait") {
+    spins waits;
+    see(waits, 0x4010, {300, 0}, {200, 120});
+    CHECK(waits.suspect(fast_and_slow));
+    CHECK_FALSE(waits.any_known());
+    see(waits, 0x4010, {30, 10}, {270, 50});
+    CHECK(waits.confirm() == std::vector<std::size_t>{300});
+    CHECK(waits.are_at(1, 0x4000));
+    CHECK(waits.are_at(1, 0x403f));
+    CHECK_FALSE(waits.are_at(1, 0x4040));
+    CHECK_FALSE(waits.are_at(1, 0x9000));
+    CHECK_FALSE(waits.are_at(2, 0x4010));  // another process
+    waits.forget();
+    CHECK_FALSE(waits.any_known());
+}
+
+TEST_CASE("a_part_that_only_one_thread_has_is_no_wait") {
+    spins waits;
+    see(waits, 0x4010, {300, 0}, {0, 120});
+    CHECK(waits.suspect(fast_and_slow));
+    see(waits, 0x4010, {150, 40}, {100, 40});
+    CHECK(waits.confirm().empty());
+    CHECK_FALSE(waits.any_known());
+    CHECK(waits.confirm().empty());
+}
+
+TEST_CASE("code_where_threads_are_on_all_cpus_is_work") {
+    spins waits;
+    see(waits, 0x4010, {300, 75}, {200, 50});
+    CHECK_FALSE(waits.suspect(fast_and_slow));
+    see(waits, 0x4010, {60, 0}, {440, 200});  // too seldom to matter
+    CHECK_FALSE(waits.suspect(fast_and_slow));
+    see(waits, 0x4010, {300, 0}, {200, 120});  // neither is slow
+    CHECK_FALSE(waits.suspect(std::array<double, 2>{1.0, 1.0}));
+    CHECK_FALSE(waits.suspect({}));
+}
+
+TEST_CASE("samples_are_gathered_until_they_tell") {
+    spins waits;
+    see(waits, 0x4010, {300, 0}, {200, 60});
+    CHECK_FALSE(waits.suspect(fast_and_slow));
+    see(waits, 0x4010, {300, 0}, {200, 60});
+    CHECK(waits.suspect(fast_and_slow));
+    see(waits, 0x4010, {3, 0}, {20, 3});
+    CHECK(waits.confirm().empty());  // too few
+}
+
+TEST_CASE("a_sampled_thread_is_seen_where_it_runs") {
+    std::atomic<bool> ends{false};
+    std::atomic<pid_t> thread{0};
+    std::thread busy([&] {
+        thread = gettid();
+        while (!ends.load(std::memory_order_relaxed)) {
+        }
+    });
+    while (thread == 0) std::this_thread::yield();
+    const auto watched = sample_thread(thread, tauto::timer::millisecond);
+    if (watched == nullptr) {
+        MESSAGE("perf_event_open is not allowed here");
+    } else {
+        std::vector<sample> seen;
+        while (seen.size() < 20) {
+            watched->read(seen);
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+        std::map<std::uint64_t, int> pages;
+        for (const sample& one : seen) ++pages[one.address / 4096];
+        CHECK(pages.size() <= 2);
+        CHECK(std::ranges::is_sorted(seen, {}, &sample::at));
+        CHECK(seen.back().cpu >= 0);
+    }
+    ends = true;
+    busy.join();
 }
 
 TEST_CASE("a_way_that_was_not_chosen_is_tried_again_now_and_then") {
@@ -843,6 +921,9 @@ TEST_CASE("the_answer_says_what_was_done_and_why_it_was_left_alone") {
     CHECK(in_words(found) ==
           "2 of 2 threads of ./loop moved 310 times, mostly on a CPU each, with loops shared out by speed; "
           "21 % less time than Linux alone (18 to 24 %, 9 pairs of windows); preloaded libtauto-waits.so");
+    found.spun = 0.52;
+    CHECK(in_words(found).find("; spinning was 52 % of their CPU time with Linux alone; 21 % less") !=
+          std::string::npos);
     answer alone;
     alone.reason = "it ended before anything could be measured";
     alone.not_preloaded = "it runs already";
