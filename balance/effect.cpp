@@ -106,7 +106,10 @@ paired_ratio effect::ratio() const {
 
 void effect::add(window seen) {
     if (spins_as_much(seen)) seen.work = std::min(seen.work, alone_.rate() * seen.seconds);
-    if (seen.done == way::alone && (phase_ == phase::tries || phase_ == phase::keeps)) alone_ = seen;
+    if (seen.done == way::alone && (phase_ == phase::tries || phase_ == phase::keeps)) {
+        alone_ = seen;
+        spun_alone_ += usual_follows * (seen.spun - spun_alone_);
+    }
     switch (phase_) {
         case phase::watches:
             return watch(seen);
@@ -133,7 +136,7 @@ bool effect::seems_busy(const window& seen) {
 }
 
 bool effect::spins_as_much(const window& seen) const {
-    return seen.done != way::alone && alone_.spun > 0 && seen.spun > as_much * alone_.spun;
+    return seen.done != way::alone && spun_alone_ > 0 && seen.spun > as_much * spun_alone_;
 }
 
 // `rate`: of the best way, if it was seen already.
@@ -141,6 +144,7 @@ void effect::begin_looking(const window& alone, double rate) {
     phase_ = phase::looks;
     recent_.clear();
     alone_ = alone;
+    spun_alone_ = alone.spun;
     known_ = left_ = alone.possible;
     if (rate > 0)
         std::erase(left_, best_);

@@ -87,9 +87,8 @@ class effect {
     bool ever_kept() const { return kept_; }
     // Why it is left alone now, or was to the end.
     const std::string& reason() const { return reason_; }
-    // The part of their CPU time in which threads waited unseen while they were left alone; 0: none that is
-    // known.
-    double spun_alone() const { return alone_.spun; }
+    // The part of their CPU time in which threads waited unseen while they were left alone; 0: none known.
+    double spun_alone() const { return spun_alone_; }
 
   private:
     void watch(const window& seen);
@@ -134,6 +133,7 @@ class effect {
     window usual_;               // balanced windows since it is kept: their mean rate and business
     bool began_seated_ = false;  // and no other way was looked at since
     window alone_;               // the last in which it was left alone, since ways were looked at
+    double spun_alone_ = 0;      // in these windows, lately
     std::vector<way> left_;      // to look at
     std::vector<way> known_;     // that are looked at since then
     std::string reason_ = "it ended before anything could be measured";
