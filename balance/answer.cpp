@@ -63,6 +63,10 @@ std::string in_words(const answer& found) {
                 " % of their CPU time with Linux alone";
     if (found.ratio.rounds > 0) text += (text.empty() ? "" : "; ") + gain(found.ratio);
     if (!found.reason.empty()) text += (text.empty() ? "" : "; ") + ("left alone: " + found.reason);
+    if (!found.reason.empty() && found.what.code_was_hidden)
+        text +=
+            "; threads that spin while they wait were not looked for, because perf_event_open is refused: "
+            "sudo sysctl kernel.perf_event_paranoid=2 allows it";
     if (!found.waits.empty()) {
         text += "; set:";
         for (const std::string& one : found.waits) text += " " + one;

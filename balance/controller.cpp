@@ -353,6 +353,7 @@ account controller::report() const {
     found.threads_seen = team_.threads_seen();
     found.threads_moved = team_.threads_moved();
     found.saw_switches = team_.saw_switches();
+    found.code_was_hidden = team_.code_is_hidden();
     return found;
 }
 

@@ -26,6 +26,7 @@ struct account {
     std::size_t threads_seen = 0;
     std::size_t threads_moved = 0;
     bool saw_switches = false;
+    bool code_was_hidden = false;  // the system refused to tell where in their code threads are
     double seconds = 0;
     double processor_seconds = 0;        // of the controller
     std::array<double, 4> seconds_of{};  // of each way, in their order

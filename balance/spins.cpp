@@ -1,6 +1,7 @@
 #include "balance/spins.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace tauto::balance {
 
@@ -8,13 +9,13 @@ namespace {
 
 constexpr double is_fast = 0.9;  // of the fastest CPU
 constexpr double is_slow = 0.75;
-constexpr std::size_t fewest_fast = 100;  // samples of a process
+constexpr std::size_t fewest_fast = 100;  // samples of a program
 constexpr std::size_t fewest_slow = 80;
 constexpr std::size_t most_samples = 20'000;  // what a program did long ago may be something else
 constexpr double of_note = 0.04;              // of the samples on fast CPUs
 constexpr double much_rarer = 0.35;           // on slow CPUs
 constexpr double much = 0.25;                 // of the samples on fast CPUs: else it is not worth a trial
-constexpr double fewest_to_confirm = 50;      // samples of a process
+constexpr double fewest_to_confirm = 50;      // samples of a program
 constexpr double less = 0.6;                  // of the samples, as before
 
 struct count {
@@ -24,8 +25,8 @@ struct count {
 
 }  // namespace
 
-void spins::add(pid_t process, std::uint64_t address, std::size_t cpu) {
-    std::vector<std::size_t>& on = seen_[line(process, address)];
+void spins::add(const code_place& where, std::size_t cpu) {
+    std::vector<std::size_t>& on = seen_[where];
     if (on.size() <= cpu) on.resize(cpu + 1);
     ++on[cpu];
     ++samples_;
@@ -42,27 +43,27 @@ bool spins::suspect(std::span<const double> speeds) {
         }
         return found;
     };
-    std::map<pid_t, count> all;
+    std::map<std::uint64_t, count> all;
     for (const auto& [where, on] : seen_) {
         const count here = counted(on);
-        all[where.first].fast += here.fast;
-        all[where.first].slow += here.slow;
+        all[where.program].fast += here.fast;
+        all[where.program].slow += here.slow;
     }
-    std::map<pid_t, double> part;
-    std::vector<place> rare;
+    std::map<std::uint64_t, double> part;
+    std::vector<code_place> rare;
     bool is_enough = samples_ > most_samples;
     for (const auto& [where, on] : seen_) {
-        const count& whole = all[where.first];
+        const count& whole = all[where.program];
         if (whole.fast < fewest_fast || whole.slow < fewest_slow) continue;
         is_enough = true;
         const count here = counted(on);
         const double on_fast = static_cast<double>(here.fast) / static_cast<double>(whole.fast);
         const double may_be_slow = 1 + much_rarer * on_fast * static_cast<double>(whole.slow);
         if (on_fast < of_note || static_cast<double>(here.slow) > may_be_slow) continue;
-        part[where.first] += on_fast;
+        part[where.program] += on_fast;
         rare.push_back(where);
     }
-    std::erase_if(rare, [&](const place& where) { return part[where.first] < much; });
+    std::erase_if(rare, [&](const code_place& where) { return part[where.program] < much; });
     suspects_ = {rare.begin(), rare.end()};
     if (!is_enough) return false;
     kept_ = std::exchange(seen_, {});
@@ -70,19 +71,19 @@ bool spins::suspect(std::span<const double> speeds) {
     return !suspects_.empty();
 }
 
-std::map<pid_t, double> spins::totals(const counts& of) {
-    std::map<pid_t, double> found;
+std::map<std::uint64_t, double> spins::totals(const counts& of) {
+    std::map<std::uint64_t, double> found;
     for (const auto& [where, on] : of)
-        for (const std::size_t times : on) found[where.first] += static_cast<double>(times);
+        for (const std::size_t times : on) found[where.program] += static_cast<double>(times);
     return found;
 }
 
 std::vector<std::size_t> spins::confirm() {
     const auto now = std::exchange(seen_, {});
     samples_ = 0;
-    std::map<pid_t, double> all_now = totals(now);
-    std::map<pid_t, double> all_before = totals(kept_);
-    const auto part = [](const counts& of, const place& where, double all) {
+    std::map<std::uint64_t, double> all_now = totals(now);
+    std::map<std::uint64_t, double> all_before = totals(kept_);
+    const auto part = [](const counts& of, const code_place& where, double all) {
         const auto found = of.find(where);
         if (found == of.end()) return 0.0;
         double sum = 0;
@@ -90,10 +91,10 @@ std::vector<std::size_t> spins::confirm() {
         return sum / all;
     };
     std::vector<std::size_t> waits;
-    for (const place& where : suspects_) {
-        const double all = all_now[where.first];
+    for (const code_place& where : suspects_) {
+        const double all = all_now[where.program];
         if (all < fewest_to_confirm) continue;
-        if (part(now, where, all) > less * part(kept_, where, all_before[where.first])) continue;
+        if (part(now, where, all) > less * part(kept_, where, all_before[where.program])) continue;
         known_.insert(where);
         const std::vector<std::size_t>& on = kept_.at(where);
         waits.resize(std::max(waits.size(), on.size()));

@@ -6,22 +6,21 @@
 // have another part than those on the slow ones. Threads that then change CPUs by their progress tell which:
 // they wait less, and work as often.
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
 #include <span>
-#include <utility>
 #include <vector>
+
+#include "balance/code.hpp"
 
 namespace tauto::balance {
 
 class spins {
   public:
-    // A thread of this process was seen here, on the CPU with this index.
-    void add(pid_t process, std::uint64_t address, std::size_t cpu);
+    // A thread was seen here, on the CPU with this index.
+    void add(const code_place& where, std::size_t cpu);
     // Whether code in which threads may wait is among what was added, which is then kept for `confirm`.
     // `speeds`: work a second of each CPU.
     bool suspect(std::span<const double> speeds);
@@ -29,25 +28,20 @@ class spins {
     // samples on each CPU were waits; none if there are none.
     std::vector<std::size_t> confirm();
     // Whether threads wait here, as was confirmed.
-    bool are_at(pid_t process, std::uint64_t address) const {
-        return known_.contains(line(process, address));
-    }
+    bool are_at(const code_place& where) const { return known_.contains(where); }
     bool any_known() const { return !known_.empty(); }
     void forget();
 
   private:
-    // Code of one cache line: a loop that waits has few.
-    using place = std::pair<pid_t, std::uint64_t>;
-    static place line(pid_t process, std::uint64_t address) { return {process, address / 64}; }
     // Samples, of each CPU.
-    using counts = std::map<place, std::vector<std::size_t>>;
-    static std::map<pid_t, double> totals(const counts& of);
+    using counts = std::map<code_place, std::vector<std::size_t>>;
+    static std::map<std::uint64_t, double> totals(const counts& of);  // of each program
 
     counts seen_;
     std::size_t samples_ = 0;  // in it
     counts kept_;
-    std::set<place> suspects_;
-    std::set<place> known_;
+    std::set<code_place> suspects_;
+    std::set<code_place> known_;
 };
 
 }  // namespace tauto::balance

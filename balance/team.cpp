@@ -18,6 +18,7 @@ constexpr int most_windows_unnoted = 2;  // of one that has a seat
 constexpr double alike = 0.35;
 constexpr nanoseconds sample_every = timer::millisecond;  // of a thread's CPU time
 constexpr nanoseconds most_sampled = 16;                  // threads, as often as that
+constexpr std::size_t most_watched = 64;                  // each takes a file
 constexpr double surely_wanted = 0.9;
 constexpr double follows = 0.3;           // of what a window shows
 constexpr double follows_counted = 0.15;  // so that ways are compared by one measure
@@ -43,15 +44,23 @@ std::unique_ptr<watch> team::eyes_for(pid_t process, pid_t thread) {
 void team::watch_code(bool on) {
     if (files_) on = false;
     if (on == std::exchange(samples_, on)) return;
+    watched_ = 0;
     // So many samples of all, a second, are enough.
-    const auto count = static_cast<nanoseconds>(std::max<std::size_t>(members_.size(), 1));
+    const auto count = static_cast<nanoseconds>(std::clamp<std::size_t>(members_.size(), 1, most_watched));
     sampled_each_ = std::max(sample_every, sample_every * count / most_sampled);
     for (auto& [thread, one] : members_) {
-        if (!on)
-            one.seen_at.reset();
-        else if (!one.seen_at)
-            one.seen_at = sample_thread(thread, sampled_each_);
+        one.seen_at.reset();
+        if (on) sample_code(one);
     }
+}
+
+void team::sample_code(member& one) {
+    if (watched_ >= most_watched) return;
+    one.seen_at = sample_thread(one.thread, sampled_each_);
+    if (one.seen_at)
+        ++watched_;
+    else if (state_of(one.process, one.thread))
+        code_is_hidden_ = true;
 }
 
 void team::watch_exactly(bool exactly) {
@@ -77,7 +86,7 @@ void team::add(pid_t process, pid_t thread) {
     one.since = state->at;
     one.wanted.resize(cpus_.size());
     one.windows_unnoted = most_windows_unnoted + 1;
-    if (samples_) one.seen_at = sample_thread(thread, sampled_each_);
+    if (samples_) sample_code(one);
     const auto [place, added] = members_.emplace(thread, std::move(one));
     const double least = least_done_at_work(place->second);
     place->second.done = place->second.done_at_waking =
@@ -94,6 +103,7 @@ void team::search() {
         const member& one = entry.second;
         const bool gone = one.ended || !state_of(one.process, one.thread);
         if (gone && one.moved) moved_before_.insert(one.thread);
+        if (gone && one.seen_at) --watched_;
         return gone;
     });
     // Who ended with its process had no time to leave its slot.
@@ -106,6 +116,8 @@ void team::forget() {
     for (const auto& [thread, one] : members_)
         if (one.moved) moved_before_.insert(thread);
     members_.clear();
+    watched_ = 0;
+    code_.forget();
 }
 
 void team::begin_window() {
@@ -172,11 +184,14 @@ void team::read_samples(member& one) {
     if (!one.seen_at) return;
     lines_.clear();
     one.seen_at->read(lines_);
+    bool last_waits = false;
     for (const sample& seen : lines_) {
         const std::size_t index = cpus_.index_of(seen.cpu);
         if (index == cpus_.size()) continue;
-        if (!spins_.are_at(one.process, seen.address)) {
-            spins_.add(one.process, seen.address, index);
+        const code_place where = code_.of(one.process, seen.address);
+        last_waits = spins_.are_at(where);
+        if (!last_waits) {
+            spins_.add(where, index);
             continue;
         }
         spun_ += sampled_each_;
@@ -184,9 +199,8 @@ void team::read_samples(member& one) {
         add_work(one, -timer::to_seconds(sampled_each_) * cpus_[index].pace);
     }
     if (lines_.empty() || one.now == doing::sleeps) return;
-    const sample& last = lines_.back();
-    const bool is_fresh = timer::now() - last.at < 2 * sampled_each_;
-    one.says_it_waits = one.says_it_waits || (is_fresh && spins_.are_at(one.process, last.address));
+    const bool is_fresh = timer::now() - lines_.back().at < 2 * sampled_each_;
+    one.says_it_waits = one.says_it_waits || (is_fresh && last_waits);
 }
 
 void team::forgive() {

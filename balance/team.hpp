@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "balance/code.hpp"
 #include "balance/page.hpp"
 #include "balance/samples.hpp"
 #include "balance/speeds.hpp"
@@ -73,6 +74,8 @@ class team {
     void watch_exactly(bool exactly);
     // Samples where threads are in their code, to find those that wait unseen, or to count that as no work.
     void watch_code(bool on);
+    // Whether the system refused that.
+    bool code_is_hidden() const { return code_is_hidden_; }
     // All have done as much as who has done most: some of it was no work.
     void forgive();
     // Whether threads may have waited unseen since their code is watched; see spins.
@@ -182,8 +185,12 @@ class team {
     // Of the whole run; after a rest its threads are members again.
     std::set<pid_t> ever_seen_;
     std::set<pid_t> moved_before_;  // by members that are no more
+    void sample_code(member& one);
     bool samples_ = false;
+    std::size_t watched_ = 0;  // members whose code is
+    bool code_is_hidden_ = false;
     nanoseconds sampled_each_ = 0;
+    code code_;
     spins spins_;
     std::vector<sample> lines_;
     nanoseconds ran_ = 0;  // of all, since the last tally

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "balance/answer.hpp"
+#include "balance/code.hpp"
 #include "balance/effect.hpp"
 #include "balance/holding.hpp"
 #include "balance/moves.hpp"
@@ -400,8 +401,8 @@ namespace {
 // So many samples of each CPU at this address and, shared by ten others, elsewhere.
 void see(spins& waits, std::uint64_t at, std::array<int, 2> here, std::array<int, 2> elsewhere) {
     for (const std::size_t cpu : {0U, 1U}) {
-        for (int k = 0; k < here[cpu]; ++k) waits.add(1, at, cpu);
-        for (int k = 0; k < elsewhere[cpu]; ++k) waits.add(1, 0x9000 + 64 * (k % 10), cpu);
+        for (int k = 0; k < here[cpu]; ++k) waits.add({1, 2, at}, cpu);
+        for (int k = 0; k < elsewhere[cpu]; ++k) waits.add({1, 2, 900U + static_cast<unsigned>(k % 10)}, cpu);
     }
 }
 
@@ -414,11 +415,11 @@ TEST_CASE("code_where_threads_are_on_fast_cpus_alone_and_less_when_they_are_move
     CHECK_FALSE(waits.any_known());
     see(waits, 0x4010, {30, 10}, {270, 50});
     CHECK(waits.confirm() == std::vector<std::size_t>{300});
-    CHECK(waits.are_at(1, 0x4000));
-    CHECK(waits.are_at(1, 0x403f));
-    CHECK_FALSE(waits.are_at(1, 0x4040));
-    CHECK_FALSE(waits.are_at(1, 0x9000));
-    CHECK_FALSE(waits.are_at(2, 0x4010));  // another process
+    CHECK(waits.are_at({1, 2, 0x4010}));
+    CHECK_FALSE(waits.are_at({1, 2, 0x4011}));
+    CHECK_FALSE(waits.are_at({1, 2, 900}));
+    CHECK_FALSE(waits.are_at({2, 2, 0x4010}));  // another program
+    CHECK_FALSE(waits.are_at({1, 3, 0x4010}));  // another library
     waits.forget();
     CHECK_FALSE(waits.any_known());
 }
@@ -452,6 +453,32 @@ TEST_CASE("samples_are_gathered_until_they_tell") {
     CHECK(waits.suspect(fast_and_slow));
     see(waits, 0x4010, {3, 0}, {20, 3});
     CHECK(waits.confirm().empty());  // too few
+}
+
+TEST_CASE("an_address_is_told_by_its_file_and_the_place_in_it") {
+    const auto here = code::parts(
+        "5560-5580 r--p 00000000 08:01 77  /usr/bin/solver\n"
+        "5580-6580 r-xp 00000200 08:01 77  /usr/bin/solver\n"
+        "7000-8000 r-xp 00000000 08:01 78  /lib/lib of mine.so\n"
+        "9000-9800 r-xp 00000000 00:00 0  [vdso]\n");
+    REQUIRE(here.size() == 2);
+    CHECK(here[0].begin == 0x5580);
+    CHECK(here[0].end == 0x6580);
+    CHECK(here[0].offset == 0x200);
+    CHECK(here[0].file != here[1].file);
+    const auto there = code::parts("aa580-ab580 r-xp 00000200 08:01 77 /usr/bin/solver");
+    REQUIRE(there.size() == 1);
+    CHECK(there[0].file == here[0].file);
+    CHECK(code::parts("").empty());
+    CHECK(code::parts("\n\nno such line\n").empty());
+
+    code known;
+    const auto address = reinterpret_cast<std::uint64_t>(&place);
+    const code_place own = known.of(getpid(), address);
+    CHECK(own == known.of(getpid(), address));
+    CHECK(own.file != known.of(getpid(), reinterpret_cast<std::uint64_t>(&::getpid)).file);
+    CHECK(known.of(getpid(), 64).program == own.program);
+    CHECK(known.of(-1, address) != own);
 }
 
 TEST_CASE("a_sampled_thread_is_seen_where_it_runs") {
@@ -929,6 +956,8 @@ TEST_CASE("the_answer_says_what_was_done_and_why_it_was_left_alone") {
     alone.not_preloaded = "it runs already";
     CHECK(in_words(alone) ==
           "left alone: it ended before anything could be measured; nothing preloaded: it runs already");
+    alone.what.code_was_hidden = true;
+    CHECK(in_words(alone).find("perf_event_open is refused") != std::string::npos);
     found.name = "\xff";
     CHECK(to_json(found).find("\"moves\":310") != std::string::npos);
 }
