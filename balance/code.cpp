@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::uint64_t line_bytes = 64;
 constexpr nanoseconds read_again_after = 1'000 * timer::millisecond;  // for libraries that are loaded later
-constexpr std::uint64_t no_file = std::uint64_t{1}
-                                  << 63;  // with a process: its own, as of a compiler that runs
+// With the number of a process: code of its own, as of a compiler that runs in it.
+constexpr std::uint64_t no_file = std::uint64_t{1} << 63;
 
 std::uint64_t identity(std::uint64_t device, std::uint64_t inode) {
     return (device * 0x9e3779b97f4a7c15U ^ inode) & ~no_file;

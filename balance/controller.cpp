@@ -288,7 +288,7 @@ void controller::end_window(nanoseconds now) {
     account_.seconds_of[static_cast<std::size_t>(done_)] += timer::to_seconds(now - window_began_);
     if (suspected_) {
         confirm_spins();
-    } else if (!rested && !seen.equal && can_move(seen) && looks_for_spins() && team_.suspects_spins()) {
+    } else if (!rested && !seen.equal && can_move(seen) && looks_for_spins() && team_.unseen().suspects()) {
         suspected_ = {seen, ran};
         team_.forgive();
     } else if (asks()) {
@@ -296,7 +296,7 @@ void controller::end_window(nanoseconds now) {
     }
     if (resting() && !rested) {
         team_.forget();
-        if (team_.knows_spins()) team_.forget_spins();
+        if (team_.unseen().any_known()) team_.unseen().forget();
     }
     if (rested) {
         team_.begin_window();
@@ -307,24 +307,24 @@ void controller::end_window(nanoseconds now) {
 
 // After a suspicion that was unfounded, each time after twice as many windows: the trial may cost something.
 bool controller::looks_for_spins() const {
-    return asks() && !suspected_ && effect_.now() == effect::phase::watches && !team_.knows_spins() &&
+    return asks() && !suspected_ && effect_.now() == effect::phase::watches && !team_.unseen().any_known() &&
            busy_windows_ % (1U << std::min(unfounded_, 10U)) == 0;
 }
 
 void controller::watch_code() {
     if (!resting() && effect_.now() == effect::phase::watches && !suspected_) ++busy_windows_;
     const bool tells_places = team_.between_places() > 0;
-    const bool needs_it = suspected_ || looks_for_spins() || team_.knows_spins();
+    const bool needs_it = suspected_ || looks_for_spins() || team_.unseen().any_known();
     team_.watch_code(!resting() && !tells_places && needs_it);
 }
 
 void controller::confirm_spins() {
     const auto [before, ran] = *std::exchange(suspected_, {});
-    const team::unseen waits = team_.confirm_spins();
+    const unseen_waits::waits waits = team_.unseen().confirm();
     unfounded_ = waits.time > 0 ? 0 : unfounded_ + 1;
     window seen = before;
     seen.work -= std::min(waits.work, seen.work);
-    seen.spun = ran > 0 ? std::min(1.0, waits.time / ran) : 0;
+    seen.spun = ran > 0 ? std::min(1.0, timer::to_seconds(waits.time) / ran) : 0;
     effect_.add(seen);
 }
 
@@ -353,7 +353,7 @@ account controller::report() const {
     found.threads_seen = team_.threads_seen();
     found.threads_moved = team_.threads_moved();
     found.saw_switches = team_.saw_switches();
-    found.code_was_hidden = team_.code_is_hidden();
+    found.code_was_hidden = team_.unseen().was_refused();
     return found;
 }
 

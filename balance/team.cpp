@@ -16,9 +16,6 @@ constexpr double part_of_note = 0.05;    // of what the busiest did
 constexpr nanoseconds shortest_round = 100'000;
 constexpr int most_windows_unnoted = 2;  // of one that has a seat
 constexpr double alike = 0.35;
-constexpr nanoseconds sample_every = timer::millisecond;  // of a thread's CPU time
-constexpr nanoseconds most_sampled = 16;                  // threads, as often as that
-constexpr std::size_t most_watched = 64;                  // each takes a file
 constexpr double surely_wanted = 0.9;
 constexpr double follows = 0.3;           // of what a window shows
 constexpr double follows_counted = 0.15;  // so that ways are compared by one measure
@@ -26,7 +23,13 @@ constexpr double follows_counted = 0.15;  // so that ways are compared by one me
 }  // namespace
 
 team::team(pid_t root, speeds& cpus, bool files, page* marks)
-    : root_(root), cpus_(cpus), files_(files), marks_(marks), uses_(cpus.size()), looked_(timer::now()) {
+    : root_(root),
+      cpus_(cpus),
+      files_(files),
+      marks_(marks),
+      uses_(cpus.size()),
+      looked_(timer::now()),
+      unseen_(cpus) {
     window_.at = looked_;
 }
 
@@ -43,24 +46,10 @@ std::unique_ptr<watch> team::eyes_for(pid_t process, pid_t thread) {
 
 void team::watch_code(bool on) {
     if (files_) on = false;
-    if (on == std::exchange(samples_, on)) return;
-    watched_ = 0;
-    // So many samples of all, a second, are enough.
-    const auto count = static_cast<nanoseconds>(std::clamp<std::size_t>(members_.size(), 1, most_watched));
-    sampled_each_ = std::max(sample_every, sample_every * count / most_sampled);
-    for (auto& [thread, one] : members_) {
-        one.seen_at.reset();
-        if (on) sample_code(one);
-    }
-}
-
-void team::sample_code(member& one) {
-    if (watched_ >= most_watched) return;
-    one.seen_at = sample_thread(one.thread, sampled_each_);
-    if (one.seen_at)
-        ++watched_;
-    else if (state_of(one.process, one.thread))
-        code_is_hidden_ = true;
+    if (on == unseen_.watches()) return;
+    unseen_.watch(on, members_.size());
+    if (!on) return;
+    for (const auto& [thread, one] : members_) unseen_.add(one.process, thread);
 }
 
 void team::watch_exactly(bool exactly) {
@@ -86,7 +75,7 @@ void team::add(pid_t process, pid_t thread) {
     one.since = state->at;
     one.wanted.resize(cpus_.size());
     one.windows_unnoted = most_windows_unnoted + 1;
-    if (samples_) sample_code(one);
+    if (unseen_.watches()) unseen_.add(process, thread);
     const auto [place, added] = members_.emplace(thread, std::move(one));
     const double least = least_done_at_work(place->second);
     place->second.done = place->second.done_at_waking =
@@ -103,7 +92,7 @@ void team::search() {
         const member& one = entry.second;
         const bool gone = one.ended || !state_of(one.process, one.thread);
         if (gone && one.moved) moved_before_.insert(one.thread);
-        if (gone && one.seen_at) --watched_;
+        if (gone) unseen_.drop(one.thread);
         return gone;
     });
     // Who ended with its process had no time to leave its slot.
@@ -116,8 +105,7 @@ void team::forget() {
     for (const auto& [thread, one] : members_)
         if (one.moved) moved_before_.insert(thread);
     members_.clear();
-    watched_ = 0;
-    code_.forget();
+    unseen_.drop_all();
 }
 
 void team::begin_window() {
@@ -178,46 +166,21 @@ void team::take_waits_off(member& one, nanoseconds now) {
     one.busy -= std::min(one.busy, looked);
 }
 
-// What it ran while it waited unseen is no work. Between two looks nothing is known but how often it was
-// seen.
-void team::read_samples(member& one) {
-    if (!one.seen_at) return;
-    lines_.clear();
-    one.seen_at->read(lines_);
-    bool last_waits = false;
-    for (const sample& seen : lines_) {
-        const std::size_t index = cpus_.index_of(seen.cpu);
-        if (index == cpus_.size()) continue;
-        const code_place where = code_.of(one.process, seen.address);
-        last_waits = spins_.are_at(where);
-        if (!last_waits) {
-            spins_.add(where, index);
-            continue;
-        }
-        spun_ += sampled_each_;
-        one.busy -= std::min(one.busy, sampled_each_);
-        add_work(one, -timer::to_seconds(sampled_each_) * cpus_[index].pace);
-    }
-    if (lines_.empty() || one.now == doing::sleeps) return;
-    const bool is_fresh = timer::now() - lines_.back().at < 2 * sampled_each_;
-    one.says_it_waits = one.says_it_waits || (is_fresh && last_waits);
+void team::take_unseen_waits_off(member& one) {
+    const unseen_waits::waits found = unseen_.read(one.process, one.thread);
+    spun_ += found.time;
+    one.busy -= std::min(one.busy, found.time);
+    add_work(one, -found.work);
+    if (found.goes_on && one.now != doing::sleeps) one.says_it_waits = true;
 }
 
 void team::forgive() {
     double most = 0;
     for (const auto& [thread, one] : members_) most = std::max(most, one.done);
-    for (auto& [thread, one] : members_) one.done = most;
-}
-
-team::unseen team::confirm_spins() {
-    const std::vector<std::size_t> waits = spins_.confirm();
-    unseen found;
-    for (std::size_t i = 0; i < waits.size() && i < cpus_.size(); ++i) {
-        const double time = static_cast<double>(waits[i]) * timer::to_seconds(sampled_each_);
-        found.time += time;
-        found.work += time * cpus_[i].pace;
+    for (auto& [thread, one] : members_) {
+        one.done_at_waking += most - one.done;
+        one.done = most;
     }
-    return found;
 }
 
 // It works from here on; what others did while it waited for them is not owed to it.
@@ -324,7 +287,7 @@ void team::look() {
     for (auto& [thread, one] : members_) {
         settle(one, now);
         take_waits_off(one, now);
-        read_samples(one);
+        take_unseen_waits_off(one);
     }
     note_waits();
     for (auto& [thread, one] : members_)

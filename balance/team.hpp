@@ -10,11 +10,9 @@
 #include <span>
 #include <vector>
 
-#include "balance/code.hpp"
 #include "balance/page.hpp"
-#include "balance/samples.hpp"
 #include "balance/speeds.hpp"
-#include "balance/spins.hpp"
+#include "balance/unseen.hpp"
 #include "balance/watch.hpp"
 
 namespace tauto::balance {
@@ -31,29 +29,28 @@ struct member {
     // others did while it waited for them is not owed to it.
     double done = 0;
     double done_at_waking = 0;
-    double stretch = 0;                // what it usually does from waking to sleeping; 0: not known
-    bool pinned = false;               // by the program
-    bool moved = false;                // ever, by us
-    double worked = 0;                 // since the last tally
-    nanoseconds was_busy = 0;          // in the window of the last tally: it ran or waited for a CPU
-    double had_worked = 0;             // in that window
-    nanoseconds busy = 0;              // since then
-    std::vector<nanoseconds> wanted;   // of each CPU, since the last look
-    bool noted = false;                // it did a part of note of the last window's work
-    int windows_unnoted = 0;           // since the last in which it did
-    slot* marks = nullptr;             // its own in the page
-    std::uint64_t owner = 0;           // what the slot said of its owner then
-    progress came;                     // when the window began, as the slot tells; nothing passed: not known
-    std::unique_ptr<samples> seen_at;  // where in its code it is; null: not asked, or refused
-    bool says_it_waits = false;        // at this look, by its process or by the code where it was seen last
-    bool waits = false;                // it did at the last look, as its process says in the page
-    bool spins = false;                // so it did all the time between the last two: what it ran is no work
-    std::uint32_t begun = 0;           // waits that were no yields, at the last look
-    bool waited = false;               // it began one between the last two
-    std::uint64_t waited_for = 0;      // ns of all waits that are timed, at the last look
-    nanoseconds ran = 0;               // since then, as work
-    std::uint32_t yields = 0;          // at the last look
-    bool yielded = false;              // between the last two
+    double stretch = 0;               // what it usually does from waking to sleeping; 0: not known
+    bool pinned = false;              // by the program
+    bool moved = false;               // ever, by us
+    double worked = 0;                // since the last tally
+    nanoseconds was_busy = 0;         // in the window of the last tally: it ran or waited for a CPU
+    double had_worked = 0;            // in that window
+    nanoseconds busy = 0;             // since then
+    std::vector<nanoseconds> wanted;  // of each CPU, since the last look
+    bool noted = false;               // it did a part of note of the last window's work
+    int windows_unnoted = 0;          // since the last in which it did
+    slot* marks = nullptr;            // its own in the page
+    std::uint64_t owner = 0;          // what the slot said of its owner then
+    progress came;                    // when the window began, as the slot tells; nothing passed: not known
+    bool says_it_waits = false;       // at this look, by its process or by the code where it was seen last
+    bool waits = false;               // it did at the last look, as its process says in the page
+    bool spins = false;               // so it did all the time between the last two: what it ran is no work
+    std::uint32_t begun = 0;          // waits that were no yields, at the last look
+    bool waited = false;              // it began one between the last two
+    std::uint64_t waited_for = 0;     // ns of all waits that are timed, at the last look
+    nanoseconds ran = 0;              // since then, as work
+    std::uint32_t yields = 0;         // at the last look
+    bool yielded = false;             // between the last two
     bool ended = false;
 };
 
@@ -72,23 +69,12 @@ class team {
     // Watches switches, where the system allows it, or reads /proc at each look. A thread that is interrupted
     // often is slowed by the first: one whose CPU `tauto emulate` slows takes 6 % longer.
     void watch_exactly(bool exactly);
-    // Samples where threads are in their code, to find those that wait unseen, or to count that as no work.
+    // Watches where members are in their code, or not any more.
     void watch_code(bool on);
-    // Whether the system refused that.
-    bool code_is_hidden() const { return code_is_hidden_; }
+    unseen_waits& unseen() { return unseen_; }
+    const unseen_waits& unseen() const { return unseen_; }
     // All have done as much as who has done most: some of it was no work.
     void forgive();
-    // Whether threads may have waited unseen since their code is watched; see spins.
-    bool suspects_spins() { return spins_.suspect(cpus_.per_second()); }
-    // After a window in which threads were moved by their progress. The part of the work and of the CPU time
-    // before that was none: from now on it is not counted.
-    struct unseen {
-        double work = 0;
-        double time = 0;  // seconds
-    };
-    unseen confirm_spins();
-    bool knows_spins() const { return spins_.any_known(); }
-    void forget_spins() { spins_.forget(); }
     // Whether a thread was where a look finds it since the look before: only then CPUs are judged.
     void trust_places(bool trusted) { trusted_ = trusted; }
     bool watches_exactly() const { return exactly_ && !files_; }
@@ -144,7 +130,7 @@ class team {
     void begin_stretch(member& one, nanoseconds at);
     void note_round(nanoseconds at);
     double places_a_second();
-    void read_samples(member& one);
+    void take_unseen_waits_off(member& one);
     void end_stretch(member& one);
     std::span<slot> slots() const;  // that were ever taken
     void read_marks();
@@ -185,14 +171,7 @@ class team {
     // Of the whole run; after a rest its threads are members again.
     std::set<pid_t> ever_seen_;
     std::set<pid_t> moved_before_;  // by members that are no more
-    void sample_code(member& one);
-    bool samples_ = false;
-    std::size_t watched_ = 0;  // members whose code is
-    bool code_is_hidden_ = false;
-    nanoseconds sampled_each_ = 0;
-    code code_;
-    spins spins_;
-    std::vector<sample> lines_;
+    unseen_waits unseen_;
     nanoseconds ran_ = 0;  // of all, since the last tally
     nanoseconds spun_ = 0;
 };
