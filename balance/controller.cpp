@@ -314,7 +314,8 @@ bool controller::looks_for_spins() const {
 void controller::watch_code() {
     if (!resting() && effect_.now() == effect::phase::watches && !suspected_) ++busy_windows_;
     const bool tells_places = team_.between_places() > 0;
-    const bool needs_it = suspected_ || looks_for_spins() || team_.unseen().any_known();
+    const bool needs_it =
+        suspected_ || team_.unseen().any_known() || (looks_for_spins() && !cpus_.all_equal());
     team_.watch_code(!resting() && !tells_places && needs_it);
 }
 

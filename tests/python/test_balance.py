@@ -326,7 +326,7 @@ def test_a_loop_of_gcc_gets_more_threads_than_unequal_cpus_unless_they_are_to_be
 @pytest.mark.machine
 def test_threads_that_spin_while_they_wait_are_seen_and_moved(slow_cpu: int) -> None:
     """Nothing tells of such waits but code where threads are on fast CPUs alone."""
-    loop = [str(executable("tauto-bench-barrier-loop")), "60000000", "80", "2"]
+    loop = [str(executable("tauto-bench-barrier-loop")), "60000000", "120", "2"]
     both = {slow_cpu, *[cpu for cpu in sorted(os.sched_getaffinity(0)) if cpu != slow_cpu][:1]}
 
     def on_two() -> None:
