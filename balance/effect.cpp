@@ -19,6 +19,8 @@ constexpr double worth_it_if_estimated = 0.15;
 // Above what the fastest CPUs alone do: what slow ones do is not known well.
 constexpr double surely = 1.1;
 constexpr double to_win = 0.04;  // of what is reachable: with less it is not even tried
+// The same: what could be won is no more than is believed.
+constexpr double to_win_if_estimated = 1 - 1 / (1 + worth_it_if_estimated);
 // A way that is faster by this goes on while the evidence is collected.
 constexpr double clear = 1.03;
 // Nothing is lost by going on with what does as much, as long as it is compared.
@@ -132,7 +134,7 @@ void effect::watch(const window& seen) {
 }
 
 bool effect::seems_busy(const window& seen) {
-    return seen.work > (1 - to_win) * seen.reachable;
+    return seen.work > (1 - (seen.counted ? to_win : to_win_if_estimated)) * seen.reachable;
 }
 
 bool effect::spins_as_much(const window& seen) const {

@@ -205,6 +205,17 @@ TEST_CASE("what_cannot_gain_is_not_even_tried") {
     CHECK(judged.now() == effect::phase::rests);
     CHECK(judged.pairs() == 0);
     CHECK(judged.reason().find("by themselves") != std::string::npos);
+    for (const bool counted : {true, false}) {  // what CPU time shows is believed from 15 % on
+        effect nearly(1);
+        seen.counted = counted;
+        seen.work = 0.11;
+        nearly.add(seen);
+        CHECK((nearly.now() == effect::phase::looks) == counted);
+    }
+    effect less(1);
+    seen.work = 0.1;
+    less.add(seen);
+    CHECK(less.now() == effect::phase::looks);
     effect equal(1);
     seen.work = 0.01;
     seen.equal = true;
