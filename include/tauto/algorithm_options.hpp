@@ -104,11 +104,12 @@ void touch_pages(team& members, const raw_buffer<T>& buffer, const algorithm_opt
 }
 
 // True where a call of `where` is best run at once by the calling thread, in the shortest way: it was learned
-// to be too short for anything else, or the thread is inside a body.
+// to be too short for anything else, or the thread is inside a body and nobody can join it there.
 [[nodiscard]] inline bool runs_inline(team& members, const site& where, index n,
                                       const algorithm_options& options) {
     if (options.stop.stop_possible() || !std::holds_alternative<adaptive>(options.schedule)) return false;
-    return running_as.team != nullptr || members.take_inline_call(where, n, options.members);
+    if (running_as.team != nullptr) return !members.shares_in_body(where, n, options.members);
+    return members.take_inline_call(where, n, options.members);
 }
 
 // The calling thread runs a whole algorithm as the member that it is, or as the first of the team.
@@ -116,6 +117,15 @@ struct as_member : inside_body {
     explicit as_member(team& members) noexcept
         : inside_body(running_as.team != nullptr ? running_as.team : members.identity(),
                       running_as.team != nullptr ? running_as.rank : 0) {}
+};
+
+// The same for a call of `where` that runs inline: in a body its time is noted, for the next such call.
+struct inline_call {
+    inline_call(team& members, site& where, index n) noexcept
+        : timed(members, where, n, running_as.team != nullptr && !team::is_plain_in_body(where, n)),
+          inside(members) {}
+    stays_in_body timed;
+    as_member inside;
 };
 
 }  // namespace detail

@@ -93,7 +93,7 @@ index find_first(team& members, index n, Chosen& chosen, const algorithm_options
     const index blocks = (n + block - 1) >> bits;
     site& where = site_of<Chosen>;
     if (runs_inline(members, where, blocks, options)) {
-        const as_member inside(members);
+        const inline_call here(members, where, blocks);
         return search({0, n}, chosen);
     }
     first_place first(n);

@@ -136,7 +136,7 @@ void count_apart(team& members, index n, std::span<Count> counts, bool first, Bi
     site& where = site_of<Bin>;
     if (runs_inline(members, where, n, options)) {
         if (first) std::ranges::fill(counts, Count{0});
-        const as_member inside(members);
+        const inline_call here(members, where, n);
         for (index i = 0; i < n; ++i) ++counts[checked_bin(bin(i), counts.size())];
         return;
     }

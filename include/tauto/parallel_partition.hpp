@@ -97,7 +97,7 @@ template <class In, class Out, class Chosen>
 index copy_chosen(team& members, In in, Out out, index n, Chosen&& chosen, const algorithm_options& options) {
     site& where = site_of<std::remove_cvref_t<Chosen>>;
     if (runs_inline(members, where, marks::tiles_of(n), options)) {
-        const as_member inside(members);
+        const inline_call here(members, where, marks::tiles_of(n));
         index count = 0;
         for (index i = 0; i < n; ++i)
             if (chosen(i)) element(out, count++) = element(in, i);
@@ -170,7 +170,7 @@ index partition_by(team& members, In in, index n, Chosen&& chosen, const algorit
     site& where = site_of<std::remove_cvref_t<Chosen>>;
     if constexpr (std::is_trivially_copyable_v<T>) {
         if (runs_inline(members, where, marks::tiles_of(n), options)) {
-            const as_member inside(members);
+            const inline_call here(members, where, marks::tiles_of(n));
             return partition_here(in, n, chosen);
         }
     }

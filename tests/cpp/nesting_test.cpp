@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <numeric>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -126,6 +127,62 @@ TEST_CASE("members with nothing to do take functions in a loop's body" *
         CAPTURE(in_group);
         CHECK(met);
     }
+}
+
+TEST_CASE("members with nothing to do take parts of an algorithm in a task" *
+          doctest::description("runtime.md, promise 4; algorithms.md, promise 3")) {
+    team some(shared_by(2));
+    std::atomic<bool> met{true};
+    std::atomic<int> call{0};
+    std::atomic<int> here{0};
+    // Each thread waits once a call, until another one is in it too.
+    const auto meet = [&] {
+        static thread_local int last = 0;
+        if (std::exchange(last, call.load()) == call.load()) return;
+        ++here;
+        if (!comes_true([&] { return here.load() >= 2; })) met = false;
+    };
+    std::vector<index> values(20'000);
+    std::iota(values.begin(), values.end(), 0);
+    std::vector<index> found(values.size());
+    const auto in_task = [&](auto&& algorithm) {
+        here = 0;
+        ++call;
+        parallel_invoke(
+            some, [&] { algorithm(); }, [] {});
+        CHECK(met);
+    };
+    in_task([&] {
+        const auto at = parallel_find_if(some, values.begin(), values.end(), [&](index value) {
+            meet();
+            return value == 19'999;
+        });
+        CHECK(at - values.begin() == 19'999);
+    });
+    in_task([&] {
+        const auto end =
+            parallel_copy_if(some, values.begin(), values.end(), found.begin(), [&](index value) {
+                meet();
+                return value % 2 == 1;
+            });
+        CHECK(end - found.begin() == 10'000);
+        CHECK(found[9'999] == 19'999);
+    });
+    in_task([&] {
+        const auto middle = parallel_stable_partition(some, values.begin(), values.end(), [&](index value) {
+            meet();
+            return value % 2 == 1;
+        });
+        CHECK(middle - values.begin() == 10'000);
+        CHECK(values[10'000] == 0);
+    });
+    in_task([&] {
+        const auto counts = parallel_histogram(some, values, 4, [&](index value) {
+            meet();
+            return value % 4;
+        });
+        CHECK(counts == std::vector<std::uint64_t>(4, 5'000));
+    });
 }
 
 TEST_CASE("every iteration of loops in loops runs once, by the rank that it is told" *
