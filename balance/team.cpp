@@ -47,7 +47,7 @@ std::unique_ptr<watch> team::eyes_for(pid_t process, pid_t thread) {
 void team::watch_code(bool on) {
     if (files_) on = false;
     if (on == unseen_.watches()) return;
-    unseen_.watch(on, members_.size());
+    unseen_.watch(on);
     if (!on) return;
     for (const auto& [thread, one] : members_) unseen_.add(one.process, thread);
 }

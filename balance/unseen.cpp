@@ -9,15 +9,15 @@ namespace tauto::balance {
 namespace {
 
 constexpr nanoseconds sample_every = timer::millisecond;  // of a thread's CPU time
-constexpr std::size_t most_as_often = 16;                 // threads: of more, so many samples a second in all
+constexpr std::size_t most_as_often = 16;                 // CPUs: of more, so many samples a second in all
 constexpr std::size_t most_watched = 64;
 
 }  // namespace
 
-void unseen_waits::watch(bool on, std::size_t count) {
+void unseen_waits::watch(bool on) {
     watches_ = on;
     drop_all();
-    const auto all = static_cast<nanoseconds>(std::clamp(count, most_as_often, most_watched));
+    const auto all = static_cast<nanoseconds>(std::clamp(cpus_.size(), most_as_often, most_watched));
     each_ = sample_every * all / static_cast<nanoseconds>(most_as_often);
 }
 

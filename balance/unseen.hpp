@@ -19,8 +19,8 @@ class unseen_waits {
   public:
     explicit unseen_waits(const speeds& cpus) : cpus_(cpus) {}
 
-    // From now on all threads that are added, at most 64: each takes a file. `count`: how many there may be.
-    void watch(bool on, std::size_t count);
+    // From now on all threads that are added, at most 64: each takes a file.
+    void watch(bool on);
     bool watches() const { return watches_; }
     void add(pid_t process, pid_t thread);
     void drop(pid_t thread) { watched_.erase(thread); }
