@@ -41,7 +41,7 @@ class Balance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     time_over_linux_alone: float | None  # below 1: balancing is faster
     interval: tuple[float | None, float | None]  # of that
     pairs_of_windows: int
-    waited_unseen: float
+    waited_unseen: float  # of their CPU time with Linux alone: threads spun in memory; 0: none known
     left_alone_because: str | None
     variables_set: list[str]
     preloaded: bool
