@@ -30,7 +30,7 @@ std::size_t spinning_threads_for(std::span<const double> speeds);
 
 // Sets OPENBLAS_NUM_THREADS where a CPU is slow by itself and the user has chosen no number that OpenBLAS
 // reads; `NAME=VALUE` of what was set. Its threads spin in memory while they wait for each other's parts of a
-// matrix, so nobody can see who waits. It may be loaded late, as by Python; other programs do not read the
+// matrix, too often to be moved in between. It may be loaded late, as by Python; other programs do not read the
 // variable.
 std::vector<std::string> set_openblas_threads(const speeds& cpus);
 
