@@ -30,8 +30,8 @@ std::size_t spinning_threads_for(std::span<const double> speeds);
 
 // Sets OPENBLAS_NUM_THREADS where a CPU is slow by itself and the user has chosen no number that OpenBLAS
 // reads; `NAME=VALUE` of what was set. Its threads spin in memory while they wait for each other's parts of a
-// matrix, too often to be moved in between. It may be loaded late, as by Python; other programs do not read the
-// variable.
+// matrix, too often to be moved in between. It may be loaded late, as by Python; other programs do not read
+// the variable.
 std::vector<std::string> set_openblas_threads(const speeds& cpus);
 
 }  // namespace tauto::balance
