@@ -31,6 +31,7 @@
 #include "balance/spins.hpp"
 #include "balance/team.hpp"
 #include "balance/threads.hpp"
+#include "balance/unseen.hpp"
 #include "balance/watch.hpp"
 
 using namespace tauto::balance;
@@ -518,6 +519,88 @@ TEST_CASE("a_sampled_thread_is_seen_where_it_runs") {
     }
     ends = true;
     busy.join();
+}
+
+namespace {
+
+std::atomic<int> waits_of_four{0};  // of four turns of the first thread, so many spin
+std::atomic<bool> they_end{false};
+
+// Two loops far apart in memory. Each turns for about half a millisecond.
+[[gnu::noinline, gnu::aligned(4096)]] void work_for_a_while() {
+    for (int k = 0; k < 1'000'000; ++k) asm volatile("");
+}
+[[gnu::noinline, gnu::aligned(4096)]] void spin_for_a_while() {
+    for (int k = 0; k < 1'000'000; ++k) asm volatile("" ::: "memory");
+}
+
+void work_and_spin(bool spins, std::atomic<pid_t>& thread) {
+    thread = gettid();
+    for (int turn = 0; !they_end; ++turn)
+        if (spins && turn % 4 < waits_of_four)
+            spin_for_a_while();
+        else
+            work_for_a_while();
+}
+
+}  // namespace
+
+TEST_CASE("a_thread_that_spins_on_a_fast_cpu_is_found_by_its_code_and_its_spinning_is_no_work") {
+    cpu_set_t given;
+    sched_getaffinity(0, sizeof given, &given);
+    std::vector<int> cpus;
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+        if (CPU_ISSET(cpu, &given)) cpus.push_back(cpu);
+    if (cpus.size() < 2) return;
+    // What is said of the CPUs: how fast they really are does not matter.
+    const speeds unequal({{cpus[0], 1.0, 1.0}, {cpus[1], 0.25, 1.0}});
+    unseen_waits unseen(unequal);
+    waits_of_four = 3;
+    they_end = false;
+    std::array<std::atomic<pid_t>, 2> threads{};
+    std::vector<std::thread> running;
+    for (const std::size_t k : {0U, 1U}) {
+        running.emplace_back([&threads, k] { work_and_spin(k == 0, threads[k]); });
+        while (threads[k] == 0) std::this_thread::yield();
+        cpu_set_t own;
+        CPU_ZERO(&own);
+        CPU_SET(cpus[k], &own);
+        sched_setaffinity(threads[k], sizeof own, &own);
+    }
+    unseen.watch(true);
+    for (const auto& thread : threads) unseen.add(getpid(), thread);
+    const auto read_until = [&](auto&& is_enough) {
+        unseen_waits::waits last;
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+        do {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            last = unseen.read(getpid(), threads[0]);
+            static_cast<void>(unseen.read(getpid(), threads[1]));
+        } while (!is_enough(last) && std::chrono::steady_clock::now() < end);
+        return last;
+    };
+    if (unseen.was_refused()) {
+        MESSAGE("perf_event_open is not allowed here");
+    } else {
+        read_until([&](const auto&) { return unseen.suspects(); });
+        CHECK_FALSE(unseen.any_known());
+        waits_of_four = 0;  // as if they were moved in time
+        int looks = 0;
+        read_until([&](const auto&) { return ++looks > 20; });
+        const unseen_waits::waits before = unseen.confirm();
+        CHECK(before.time > 0);
+        CHECK(before.work > 0);
+        CHECK(unseen.any_known());
+        waits_of_four = 4;
+        const unseen_waits::waits now = read_until([](const auto& seen) { return seen.goes_on; });
+        CHECK(now.goes_on);
+        CHECK(now.time > 0);
+        waits_of_four = 0;
+        read_until([](const auto& seen) { return seen.time == 0; });
+        CHECK(unseen.read(getpid(), threads[1]).time == 0);
+    }
+    they_end = true;
+    for (std::thread& one : running) one.join();
 }
 
 TEST_CASE("a_way_that_was_not_chosen_is_tried_again_now_and_then") {
