@@ -498,8 +498,8 @@ TEST_CASE("a_sampled_thread_is_seen_where_it_runs") {
     std::atomic<pid_t> thread{0};
     std::thread busy([&] {
         thread = gettid();
-        while (!ends.load(std::memory_order_relaxed)) {
-        }
+        while (!ends.load(std::memory_order_relaxed))
+            for (int k = 0; k < 10'000'000; ++k) asm volatile("");
     });
     while (thread == 0) std::this_thread::yield();
     const auto watched = sample_thread(thread, tauto::timer::millisecond);
