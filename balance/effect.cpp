@@ -39,8 +39,8 @@ constexpr std::size_t fewest_to_judge = 4;  // pairs
 constexpr std::size_t most_recent = 30;
 constexpr double least_spread = 0.02;  // of a pair's logarithm
 constexpr double infinity = std::numeric_limits<double>::infinity();
-// Where threads are held to wait unseen is guessed from where they are on fast CPUs alone. If they did wait
-// there, a way that helps has them wait less.
+// That threads spin is guessed from the code in which they are on fast CPUs alone. If they do, they spin less
+// where a way helps.
 constexpr double as_much = 0.7;
 constexpr int dues_to_a_rival = 3;
 constexpr double may_still_win = 0.8;  // of the usual rate
