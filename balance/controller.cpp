@@ -268,7 +268,7 @@ void controller::plan_next_look(nanoseconds now) {
 void controller::end_window(nanoseconds now) {
     const bool rested = resting();
     window seen;
-    double ran = 0;
+    nanoseconds ran = 0;
     if (!rested) {
         const team::tally done = team_.take_tally();
         ran = done.ran;
@@ -321,11 +321,11 @@ void controller::watch_code() {
 
 void controller::confirm_spins() {
     const auto [before, ran] = *std::exchange(suspected_, {});
-    const unseen_waits::waits waits = team_.unseen().confirm();
+    const unseen_waits::waits waits = team_.unseen().confirm(ran);
     unfounded_ = waits.time > 0 ? 0 : unfounded_ + 1;
     window seen = before;
     seen.work -= std::min(waits.work, seen.work);
-    seen.spun = ran > 0 ? std::min(1.0, timer::to_seconds(waits.time) / ran) : 0;
+    seen.spun = ran > 0 ? static_cast<double>(waits.time) / static_cast<double>(ran) : 0;
     effect_.add(seen);
 }
 

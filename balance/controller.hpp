@@ -92,7 +92,7 @@ class controller {
     // The window before this one, in which threads may have waited unseen; this one shows whether they did.
     struct suspicion {
         window seen;
-        double ran = 0;  // CPU seconds
+        nanoseconds ran = 0;  // CPU time
     };
     std::optional<suspicion> suspected_;
     unsigned unfounded_ = 0;  // suspicions in a row

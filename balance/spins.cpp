@@ -1,6 +1,7 @@
 #include "balance/spins.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace tauto::balance {
@@ -71,37 +72,35 @@ bool spins::suspect(std::span<const double> speeds) {
     return !suspects_.empty();
 }
 
+double spins::sum_of(const std::vector<std::size_t>& of_each_cpu) {
+    return static_cast<double>(std::accumulate(of_each_cpu.begin(), of_each_cpu.end(), std::size_t{0}));
+}
+
 std::map<std::uint64_t, double> spins::totals(const counts& of) {
     std::map<std::uint64_t, double> found;
-    for (const auto& [where, on] : of)
-        for (const std::size_t times : on) found[where.program] += static_cast<double>(times);
+    for (const auto& [where, on] : of) found[where.program] += sum_of(on);
     return found;
 }
 
-std::vector<std::size_t> spins::confirm() {
-    const auto now = std::exchange(seen_, {});
+std::vector<double> spins::confirm() {
+    const counts now = std::exchange(seen_, {});
+    const counts before = std::exchange(kept_, {});
     samples_ = 0;
     std::map<std::uint64_t, double> all_now = totals(now);
-    std::map<std::uint64_t, double> all_before = totals(kept_);
-    const auto part = [](const counts& of, const code_place& where, double all) {
-        const auto found = of.find(where);
-        if (found == of.end()) return 0.0;
-        double sum = 0;
-        for (const std::size_t times : found->second) sum += static_cast<double>(times);
-        return sum / all;
-    };
-    std::vector<std::size_t> waits;
-    for (const code_place& where : suspects_) {
-        const double all = all_now[where.program];
-        if (all < fewest_to_confirm) continue;
-        if (part(now, where, all) > less * part(kept_, where, all_before[where.program])) continue;
+    std::map<std::uint64_t, double> all_before = totals(before);
+    double all = 0;
+    for (const auto& [program, times] : all_before) all += times;
+    std::vector<double> waits;
+    for (const code_place& where : std::exchange(suspects_, {})) {
+        if (all_now[where.program] < fewest_to_confirm) continue;
+        const auto here = now.find(where);
+        const double part_now = here == now.end() ? 0 : sum_of(here->second) / all_now[where.program];
+        const std::vector<std::size_t>& on = before.at(where);
+        if (part_now > less * sum_of(on) / all_before[where.program]) continue;
         known_.insert(where);
-        const std::vector<std::size_t>& on = kept_.at(where);
         waits.resize(std::max(waits.size(), on.size()));
-        for (std::size_t i = 0; i < on.size(); ++i) waits[i] += on[i];
+        for (std::size_t i = 0; i < on.size(); ++i) waits[i] += static_cast<double>(on[i]) / all;
     }
-    suspects_.clear();
-    kept_.clear();
     return waits;
 }
 

@@ -24,9 +24,9 @@ class spins {
     // Whether code in which threads may wait is among what was added, which is then kept for `confirm`.
     // `speeds`: work a second of each CPU.
     bool suspect(std::span<const double> speeds);
-    // What was added since then is of threads that change CPUs by their progress. How many of the kept
-    // samples on each CPU were waits; none if there are none.
-    std::vector<std::size_t> confirm();
+    // What was added since then is of threads that change CPUs by their progress. Which part of all kept
+    // samples were waits, on each CPU; none if there are none.
+    std::vector<double> confirm();
     // Whether threads wait here, as was confirmed.
     bool are_at(const code_place& where) const { return known_.contains(where); }
     bool any_known() const { return !known_.empty(); }
@@ -36,6 +36,7 @@ class spins {
     // Samples, of each CPU.
     using counts = std::map<code_place, std::vector<std::size_t>>;
     static std::map<std::uint64_t, double> totals(const counts& of);  // of each program
+    static double sum_of(const std::vector<std::size_t>& of_each_cpu);
 
     counts seen_;
     std::size_t samples_ = 0;  // in it

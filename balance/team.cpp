@@ -398,10 +398,9 @@ team::tally team::take_tally() {
         of_a_place_ += (found.counted ? follows_counted : follows) * (each - of_a_place_);
         if (found.counted) found.work = places * found.seconds * of_a_place_;
     }
-    const nanoseconds ran = std::exchange(ran_, 0);
-    const nanoseconds spun = std::exchange(spun_, 0);
-    found.ran = timer::to_seconds(ran);
-    if (ran > 0) found.spun = std::min(1.0, static_cast<double>(spun) / static_cast<double>(ran));
+    found.ran = std::exchange(ran_, 0);
+    const auto spun = static_cast<double>(std::exchange(spun_, 0));
+    if (found.ran > 0) found.spun = std::min(1.0, spun / static_cast<double>(found.ran));
     // The round that goes on counts for the next window only if it has just begun.
     const bool just_begun = now - last_round_.at < rounds_took() / 20;
     window_ = {looked_, work_};

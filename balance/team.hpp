@@ -96,7 +96,7 @@ class team {
         double seconds = 0;
         std::size_t threads = 0;
         bool counted = false;  // by places
-        double ran = 0;        // CPU time, in seconds
+        nanoseconds ran = 0;   // CPU time
         double spun = 0;       // of the CPU time: the part in which threads waited unseen
     };
     tally take_tally();

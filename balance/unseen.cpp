@@ -1,6 +1,7 @@
 #include "balance/unseen.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "balance/watch.hpp"
 
@@ -56,13 +57,13 @@ unseen_waits::waits unseen_waits::read(pid_t process, pid_t thread) {
     return found;
 }
 
-unseen_waits::waits unseen_waits::confirm() {
-    const std::vector<std::size_t> times = spins_.confirm();
+unseen_waits::waits unseen_waits::confirm(nanoseconds ran) {
+    const std::vector<double> parts = spins_.confirm();
     waits found;
-    for (std::size_t i = 0; i < times.size() && i < cpus_.size(); ++i) {
-        const nanoseconds time = static_cast<nanoseconds>(times[i]) * each_;
-        found.time += time;
-        found.work += timer::to_seconds(time) * cpus_[i].pace;
+    for (std::size_t i = 0; i < parts.size() && i < cpus_.size(); ++i) {
+        const double seconds = parts[i] * timer::to_seconds(ran);
+        found.time += timer::to_nanoseconds(seconds);
+        found.work += seconds * cpus_[i].pace;
     }
     return found;
 }

@@ -38,9 +38,9 @@ class unseen_waits {
 
     // Whether threads may have waited since their code is watched; see spins.
     bool suspects() { return spins_.suspect(cpus_.per_second()); }
-    // After threads were moved by their progress: what of the time before was waits. From now on `read` knows
-    // them.
-    waits confirm();
+    // After threads were moved by their progress: what of the CPU time before was waits, of which a window
+    // has `ran`. From now on `read` knows them.
+    waits confirm(nanoseconds ran);
     bool any_known() const { return spins_.any_known(); }
     void forget() { spins_.forget(); }
 

@@ -426,7 +426,7 @@ TEST_CASE("code_where_threads_are_on_fast_cpus_alone_and_less_when_they_are_move
     CHECK(waits.suspect(fast_and_slow));
     CHECK_FALSE(waits.any_known());
     see(waits, 0x4010, {30, 10}, {270, 50});
-    CHECK(waits.confirm() == std::vector<std::size_t>{300});
+    CHECK(waits.confirm() == std::vector<double>{300.0 / 620});
     CHECK(waits.are_at({1, 2, 0x4010}));
     CHECK_FALSE(waits.are_at({1, 2, 0x4011}));
     CHECK_FALSE(waits.are_at({1, 2, 900}));
@@ -587,8 +587,9 @@ TEST_CASE("a_thread_that_spins_on_a_fast_cpu_is_found_by_its_code_and_its_spinni
         waits_of_four = 0;  // as if they were moved in time
         int looks = 0;
         read_until([&](const auto&) { return ++looks > 20; });
-        const unseen_waits::waits before = unseen.confirm();
+        const unseen_waits::waits before = unseen.confirm(tauto::timer::millisecond);
         CHECK(before.time > 0);
+        CHECK(before.time < tauto::timer::millisecond);
         CHECK(before.work > 0);
         CHECK(unseen.any_known());
         waits_of_four = 4;
