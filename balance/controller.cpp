@@ -55,6 +55,7 @@ controller::controller(pid_t root, const cpu_set_t& given, speeds& cpus, moves& 
                        page* marks)
     : given_(given),
       cpus_(cpus),
+      paces_(cpus.all_cpus()),
       mover_(mover),
       how_(how),
       team_(root, cpus, how.files, marks),
@@ -83,6 +84,7 @@ void controller::run(int signals, const std::function<bool()>& ended) {
             if (ended()) break;
             next_ask = timer::now() + ask_every;
         }
+        if (follow_paces() && resting()) window_ends_ = now;
         if (!resting() && now >= std::min(next_look_, window_ends_)) look(now);
         if (!resting() && now >= next_search_) {
             team_.search();
@@ -98,7 +100,15 @@ void controller::run(int signals, const std::function<bool()>& ended) {
     const nanoseconds end = timer::now();
     account_.seconds_of[static_cast<std::size_t>(done_)] += timer::to_seconds(end - window_began_);
     account_.seconds = timer::to_seconds(end - began_);
-    account_.processor_seconds = timer::to_seconds(timer::processor_time() - processor_before);
+    account_.processor_seconds =
+        timer::to_seconds(timer::processor_time() - processor_before + paces_.spent());
+}
+
+// True where a CPU has become faster or slower.
+bool controller::follow_paces() {
+    bool changed = false;
+    for (const paces::sample& one : paces_.take()) changed |= cpus_.note_pace(one.index, one.pace);
+    return changed;
 }
 
 nanoseconds controller::until_next_search(nanoseconds now) const {

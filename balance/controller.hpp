@@ -13,6 +13,7 @@
 #include "balance/effect.hpp"
 #include "balance/holding.hpp"
 #include "balance/moves.hpp"
+#include "balance/paces.hpp"
 #include "balance/page.hpp"
 #include "balance/placing.hpp"
 #include "balance/speeds.hpp"
@@ -53,6 +54,7 @@ class controller {
     account report() const;
 
   private:
+    bool follow_paces();
     void look(nanoseconds now);
     std::vector<member*> on_our_cpus();
     std::vector<worker> as_workers(std::span<member* const> members) const;
@@ -82,6 +84,7 @@ class controller {
 
     cpu_set_t given_;
     speeds& cpus_;
+    paces paces_;
     moves& mover_;
     manner how_;
     team team_;

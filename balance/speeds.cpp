@@ -1,18 +1,13 @@
 #include "balance/speeds.hpp"
 
-#include <pthread.h>
-#include <sched.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <memory>
 #include <numeric>
 #include <thread>
 #include <utility>
 
-#include "balance/hold.hpp"
+#include "balance/paces.hpp"
 #include "balance/placing.hpp"
 
 namespace tauto::balance {
@@ -24,41 +19,24 @@ constexpr int times_where_unequal = 4;   // in 10 ms an interrupted CPU does a t
 constexpr double follows_within = 40e6;  // ns in which threads want a CPU: ten ticks of the slowest kernels
 constexpr double forgets_within = 2e9;   // ns in which nobody does
 constexpr double least_share = 0.01;
-constexpr double usual_takes = 10;  // times as long to follow and to forget
+constexpr double usual_takes = 10;    // times as long to follow and to forget
+constexpr double follows_pace = 0.1;  // of what a sample shows
+constexpr double changed = 1.25;      // what differs by more, twice in a row, has changed
 
-struct probed {
-    double blocks = 0;
-    double processor = 0;  // ns
-    double wall = 0;       // ns
-};
-
-// A chain of dependent multiplications, without memory.
-void probe_one(int cpu, probed& into) {
-    const cpu_set_t only = only_on(static_cast<std::uint32_t>(cpu));
-    pthread_setaffinity_np(pthread_self(), sizeof only, &only);
-    volatile std::uint64_t keep = 1;
-    std::uint64_t value = keep;
-    const nanoseconds began = timer::now();
-    const nanoseconds began_processor = timer::processor_time();
-    for (; timer::now() - began < probe_for; ++into.blocks)
-        for (int i = 0; i < 2'000; ++i) value = value * 6364136223846793005U + 1442695040888963407U;
-    keep = value;
-    into.wall += static_cast<double>(timer::now() - began);
-    into.processor += static_cast<double>(timer::processor_time() - began_processor);
+// No two measurements agree better than to `same_speed`.
+double in_relation_to(double fastest, double pace) {
+    return pace * same_speed > fastest ? 1.0 : pace / fastest;
 }
 
 std::vector<cpu_speed> in_relation(const std::vector<int>& cpus, const std::vector<probed>& seen) {
     std::vector<cpu_speed> found;
     double fastest = 0;
     for (std::size_t i = 0; i < cpus.size(); ++i) {
-        const double pace = seen[i].blocks / std::max(seen[i].processor, 1.0);
-        found.push_back({cpus[i], pace, std::min(1.0, seen[i].processor / seen[i].wall)});
+        const double pace = seen[i].pace();
+        found.push_back({cpus[i], pace, std::min(1.0, seen[i].processor / seen[i].wall), pace});
         fastest = std::max(fastest, pace);
     }
-    for (cpu_speed& one : found) {
-        one.pace /= fastest;
-        if (one.pace * same_speed > 1.0) one.pace = 1.0;  // no two measurements agree better
-    }
+    for (cpu_speed& one : found) one.pace = in_relation_to(fastest, one.pace);
     return found;
 }
 
@@ -70,7 +48,7 @@ std::vector<cpu_speed> probe(const std::vector<int>& cpus) {
     for (int time = 0; time < times_where_unequal; ++time) {
         std::vector<std::thread> threads;
         for (std::size_t i = 0; i < cpus.size(); ++i)
-            threads.emplace_back([&, i] { probe_one(cpus[i], seen[i]); });
+            threads.emplace_back([&, i] { probe_one(cpus[i], probe_for, for_so_long::wall, seen[i]); });
         for (std::thread& one : threads) one.join();
         found = in_relation(cpus, seen);
         if (speeds(found).all_equal()) break;
@@ -78,11 +56,18 @@ std::vector<cpu_speed> probe(const std::vector<int>& cpus) {
     return found;
 }
 
-speeds::speeds(std::vector<cpu_speed> probed) : probed_(std::move(probed)), now_(probed_) {
+speeds::speeds(std::vector<cpu_speed> probed)
+    : probed_(std::move(probed)), now_(probed_), unconfirmed_(probed_.size()) {
     for (const cpu_speed& one : now_) {
         per_second_.push_back(one.pace * one.share);
         usual_.push_back(one.share);
     }
+}
+
+std::vector<int> speeds::all_cpus() const {
+    std::vector<int> found;
+    for (const cpu_speed& one : now_) found.push_back(one.cpu);
+    return found;
 }
 
 std::size_t speeds::index_of(int cpu) const {
@@ -115,6 +100,27 @@ double speeds::of_those_like_the_fastest(std::size_t count) const {
 bool speeds::all_equal() const {
     const auto [least, most] = std::ranges::minmax_element(per_second_);
     return *most < same_speed * *least;
+}
+
+bool speeds::note_pace(std::size_t index, double blocks) {
+    double& known = now_[index].blocks;
+    if (known <= 0 || blocks <= 0) return false;
+    const double unconfirmed = std::exchange(unconfirmed_[index], 0.0);
+    const bool is_usual = blocks < changed * known && known < changed * blocks;
+    if (is_usual) {
+        known += follows_pace * (blocks - known);
+    } else if (unconfirmed > 0 && (unconfirmed < known) == (blocks < known)) {
+        known = (unconfirmed + blocks) / 2;
+    } else {
+        unconfirmed_[index] = blocks;
+        return false;
+    }
+    const double fastest = std::ranges::max(now_, {}, &cpu_speed::blocks).blocks;
+    for (std::size_t i = 0; i < size(); ++i) {
+        now_[i].pace = in_relation_to(fastest, now_[i].blocks);
+        per_second_[i] = now_[i].pace * std::max(now_[i].share, least_share);
+    }
+    return !is_usual;
 }
 
 void speeds::note(std::size_t index, nanoseconds span, nanoseconds wanted, nanoseconds had) {

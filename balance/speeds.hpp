@@ -15,6 +15,7 @@ struct cpu_speed {
     int cpu = 0;
     double pace = 1.0;
     double share = 1.0;
+    double blocks = 0;  // of the probe in a ns of CPU time; 0: not known
 };
 
 // Runs on all of these CPUs at once for some 10 ms; four times as long where they are unequal.
@@ -28,6 +29,7 @@ class speeds {
     std::size_t size() const { return now_.size(); }
     // The place of a CPU in the list; size() if it is not one of them.
     std::size_t index_of(int cpu) const;
+    std::vector<int> all_cpus() const;
     const cpu_speed& operator[](std::size_t index) const { return now_[index]; }
     // Work a second of each CPU.
     const std::vector<double>& per_second() const { return per_second_; }
@@ -44,12 +46,16 @@ class speeds {
 
     // Of the last `span`, threads wanted a CPU for `wanted` and had it for `had`.
     void note(std::size_t index, nanoseconds span, nanoseconds wanted, nanoseconds had);
+    // A sample of its pace, in blocks of the probe in a ns of CPU time.
+    // True where it shows, with the sample before, that the pace has changed.
+    bool note_pace(std::size_t index, double blocks);
 
   private:
     std::vector<cpu_speed> probed_;
     std::vector<cpu_speed> now_;
     std::vector<double> usual_;  // the share that a CPU is thought to have while nobody wants it
     std::vector<double> per_second_;
+    std::vector<double> unconfirmed_;  // the last sample, where it showed another pace than is known; else 0
 };
 
 }  // namespace tauto::balance

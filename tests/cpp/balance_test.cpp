@@ -15,6 +15,7 @@
 #include <ctime>
 #include <map>
 #include <random>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include "balance/holding.hpp"
 #include "balance/moves.hpp"
 #include "balance/page.hpp"
+#include "balance/paces.hpp"
 #include "balance/placing.hpp"
 #include "balance/preload.hpp"
 #include "balance/samples.hpp"
@@ -1002,6 +1004,53 @@ TEST_CASE("what_a_thread_runs_while_it_waits_is_no_work") {
     }
     munmap(marks, sizeof(page));
     close(descriptor);
+}
+
+TEST_CASE("a pace has changed when two samples in a row say so") {
+    speeds cpus({{0, 1.0, 1.0, 0.4}, {1, 1.0, 0.5, 0.4}});
+    CHECK_FALSE(cpus.note_pace(1, 0.1));
+    CHECK(cpus[1].pace == 1.0);
+    CHECK_FALSE(cpus.note_pace(1, 0.4));  // an interruption
+    CHECK_FALSE(cpus.note_pace(1, 0.1));
+    CHECK(cpus[1].pace == 1.0);
+    CHECK_FALSE(cpus.note_pace(1, 0.8));  // and another thing
+    CHECK_FALSE(cpus.note_pace(1, 0.2));
+    CHECK(cpus.note_pace(1, 0.2));
+    CHECK(cpus[1].pace == doctest::Approx(0.5));
+    CHECK(cpus.per_second()[1] == doctest::Approx(0.25));
+    CHECK(cpus.per_second()[0] == 1.0);
+    for (int k = 0; k < 100; ++k) CHECK_FALSE(cpus.note_pace(1, 0.23));  // slowly
+    CHECK(cpus[1].pace == doctest::Approx(0.575).epsilon(0.01));
+    CHECK_FALSE(cpus.note_pace(0, 0.2));
+    CHECK(cpus.note_pace(0, 0.2));
+    CHECK(cpus[0].pace == doctest::Approx(0.2 / 0.23).epsilon(0.01));
+    CHECK(cpus[1].pace == 1.0);
+}
+
+TEST_CASE("a pace that is not known stays as it is") {
+    speeds cpus({{0, 1.0, 1.0}, {1, 0.5, 1.0}});
+    for (int k = 0; k < 3; ++k) CHECK_FALSE(cpus.note_pace(1, 0.2));
+    CHECK(cpus[1].pace == 0.5);
+}
+
+TEST_CASE("paces are sampled one CPU after the other, and what that costs is known") {
+    const int cpu = first_cpu_of(mask_of(0));
+    std::set<std::size_t> seen;
+    double spent = 0;
+    {
+        paces all({cpu, cpu});
+        for (int k = 0; k < 500 && seen.size() < 2; ++k) {
+            usleep(20'000);
+            for (const paces::sample& one : all.take()) {
+                seen.insert(one.index);
+                CHECK(one.pace > 0);
+            }
+        }
+        spent = static_cast<double>(all.spent());
+    }
+    CHECK(seen.size() == 2);
+    CHECK(spent > 0.9e6);
+    CHECK(spent < 20e6);
 }
 
 TEST_CASE("files_tell_whether_a_thread_works_or_sleeps") {

@@ -1,0 +1,77 @@
+#include "balance/paces.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+#include "balance/hold.hpp"
+#include "balance/promptness.hpp"
+
+namespace tauto::balance {
+
+namespace {
+
+constexpr nanoseconds probe_for = 500'000;  // of CPU time
+constexpr auto every = std::chrono::milliseconds(500);
+constexpr int steps_of_a_block = 2'000;  // some 3 us
+
+}  // namespace
+
+bool probe_one(int cpu, nanoseconds length, for_so_long by, probed& into) {
+    const cpu_set_t only = only_on(static_cast<std::uint32_t>(cpu));
+    const bool is_there = pthread_setaffinity_np(pthread_self(), sizeof only, &only) == 0;
+    volatile std::uint64_t keep = 1;
+    std::uint64_t value = keep;
+    const nanoseconds began = timer::now();
+    const nanoseconds began_processor = timer::processor_time();
+    const auto passed = [&] {
+        return by == for_so_long::wall ? timer::now() - began : timer::processor_time() - began_processor;
+    };
+    for (; passed() < length; ++into.blocks)
+        for (int i = 0; i < steps_of_a_block; ++i)
+            value = value * 6364136223846793005U + 1442695040888963407U;
+    keep = value;
+    into.wall += static_cast<double>(timer::now() - began);
+    into.processor += static_cast<double>(timer::processor_time() - began_processor);
+    return is_there;
+}
+
+paces::paces(std::vector<int> cpus) : cpus_(std::move(cpus)), thread_([this] { run(); }) {}
+
+paces::~paces() {
+    {
+        const std::lock_guard lock(mutex_);
+        over_ = true;
+    }
+    ends_.notify_one();
+    thread_.join();
+}
+
+std::vector<paces::sample> paces::take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(samples_, {});
+}
+
+nanoseconds paces::spent() {
+    const std::lock_guard lock(mutex_);
+    return static_cast<nanoseconds>(spent_);
+}
+
+void paces::run() {
+    const patience always;
+    std::unique_lock lock(mutex_);
+    for (std::size_t next = 0; !ends_.wait_for(lock, every, [this] { return over_; });
+         next = (next + 1) % cpus_.size()) {
+        lock.unlock();
+        probed seen;
+        const bool is_of_it = probe_one(cpus_[next], probe_for, for_so_long::processor, seen);
+        lock.lock();
+        spent_ += seen.processor;
+        if (is_of_it) samples_.push_back({next, seen.pace()});
+    }
+}
+
+}  // namespace tauto::balance
