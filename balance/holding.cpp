@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "balance/placing.hpp"
 
@@ -126,9 +127,18 @@ std::vector<double> holding::learned(const speeds& cpus) const {
     return found;
 }
 
-// A CPU is worth what its threads had to do over the time in which it was at it: the weight by which loops
-// were shared out, or so many equal parts. It was at it as long as the one of them that took longest, and at
-// least as long as they ran one after the other.
+// What was done on this CPU in loops that were shared out, since it was asked last.
+double holding::shared_out_on(int cpu) {
+    const auto at = static_cast<std::size_t>(cpu);
+    if (shared_ == nullptr || at >= most_cpus) return 0;
+    const std::uint64_t now = shared_->shared_out[at].load(std::memory_order_relaxed);
+    std::uint64_t& before = shared_out_[cpu];
+    return static_cast<double>(now - std::exchange(before, now));
+}
+
+// A CPU is worth what its threads had to do over the time in which it was at it: their shares of loops, or so
+// many equal parts. It was at it as long as the one of them that took longest, and at least as long as they
+// ran one after the other.
 void holding::learn(std::span<member* const> members) {
     struct load {
         double threads = 0;
@@ -147,8 +157,9 @@ void holding::learn(std::span<member* const> members) {
     double most = 0;
     std::map<int, double> shown;
     for (const auto& [cpu, there] : loads) {
-        const auto known = learned_.find(cpu);
-        const double amount = published_.empty() || known == learned_.end() ? there.threads : known->second;
+        const double shared_out = shared_out_on(cpu);
+        if (!published_.empty() && shared_out <= 0) return;
+        const double amount = published_.empty() ? there.threads : shared_out;
         most = std::max(most, shown[cpu] = amount / std::max(there.longest, there.ran));
     }
     for (const auto& [cpu, worth] : shown) {

@@ -41,6 +41,7 @@ class holding {
     int hold(member& one, const cpu_set_t& on, std::uint16_t seat);
     static void seat_forker(std::span<member* const> members, std::vector<std::size_t>& seats,
                             std::span<const double> worth);
+    double shared_out_on(int cpu);
     std::vector<double> learned(const speeds& cpus) const;
     bool changed(const std::vector<std::size_t>& wanted, const speeds& cpus, std::span<const double> worth);
     void publish(const speeds& cpus);
@@ -59,6 +60,7 @@ class holding {
     cpu_set_t gathered_{};        // where all are
     int others_wanted_ = 0;       // looks in a row
     std::vector<double> published_;
+    std::map<int, std::uint64_t> shared_out_;  // as the page told it last
     std::map<int, double> learned_;  // what each CPU gets of all speeds together, as shares showed it
 };
 

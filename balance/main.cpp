@@ -196,6 +196,8 @@ int run(options wish) {
             wish.how.begin_seated = !set.empty();
             found.waits.insert(found.waits.end(), set.begin(), set.end());
         }
+        if (library.marks != nullptr && may_spin_in_openmp(found.waits))
+            library.marks->may_spin.store(1, std::memory_order_relaxed);
         const bool shares_out =
             needs_library(*program, "libomp.so") || needs_library(*program, "libiomp5.so");
         if (may_be_seated && shares_out && !cpus.all_equal()) wish.how.begin_seated = true;

@@ -1,5 +1,6 @@
 #include "balance/waits.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace tauto::balance {
@@ -26,6 +27,14 @@ std::vector<std::string> set_waits(bool cpus_are_equal) {
         set.push_back(std::string(one.variable) + "=" + one.value);
     }
     return set;
+}
+
+bool may_spin_in_openmp(const std::vector<std::string>& set) {
+    return std::ranges::all_of(wait_settings(), [&](const wait_setting& one) {
+        const std::string name = one.variable;
+        const bool speaks_of_it = name == "OMP_WAIT_POLICY" || name == "KMP_BLOCKTIME";
+        return !speaks_of_it || std::ranges::find(set, name + "=" + one.value) != set.end();
+    });
 }
 
 }  // namespace tauto::balance

@@ -18,4 +18,7 @@ const std::vector<wait_setting>& wait_settings();
 // Sets those that the user has not set. Returns them, as VARIABLE=VALUE.
 std::vector<std::string> set_waits(bool cpus_are_equal);
 
+// Whether that left it to us how long threads of LLVM's OpenMP spin.
+bool may_spin_in_openmp(const std::vector<std::string>& set);
+
 }  // namespace tauto::balance

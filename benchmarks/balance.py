@@ -12,7 +12,8 @@ The parts, all but the last with the last CPU, or ``--slow`` of them, slower by 
 - ``equal``: the same programs and a loop on equal CPUs.
 
 Times of loops are their own, for each millisecond of work: the balanced one runs longer. Those of other
-programs are of the whole process, and the table says whether both sides gave the same answer. The emulator
+programs are of the whole process, and the table says whether both sides gave the same answer. Threads wait
+passively on all sides; how, is told to the runtimes by `tauto balance` itself on its side. The emulator
 calibrates once a turn, and no side has a part of that.
 """
 
@@ -85,8 +86,8 @@ class Side:
         return done.stdout.decode(errors="replace"), took
 
 
-def balanced(words: Sequence[str], *options: str) -> list[str]:
-    return [str(runners.find("tauto-balance")), *options, "--", *words]
+def balanced(words: Sequence[str], variables: Mapping[str, str] | None = None) -> Side:
+    return Side([str(runners.find("tauto-balance")), "--", *words], variables or {})
 
 
 class Bench:
@@ -132,13 +133,13 @@ class Bench:
             regions = max(5, round(SECONDS[name] * 1e3 / milliseconds))
             words = [self.loops[compiler], str(steps), str(regions)]
             work = regions * milliseconds / 1e3
-            return Side(balanced(words) if name.startswith("balance") else words, variables, cpus), work
+            return balanced(words) if name == "balance" else Side(words, variables, cpus), work
 
         sides = {
             "fast": side("fast", {**PASSIVE, "OMP_NUM_THREADS": str(len(self.fast))}, self.fast),
             "linux": side("linux", PASSIVE),
             "pinned": side("pinned", PINNED),
-            "balance": side("balance", PASSIVE),
+            "balance": side("balance", {}),
         }
         if compiler == "gcc":
             threads = round(len(self.fast) * factor) + len(self.slow)
@@ -152,7 +153,7 @@ class Bench:
         def side(name: str) -> tuple[Side, float]:
             rounds = round(SECONDS[name] * 1e3 / BARRIER_MS)
             words = [str(runners.find("tauto-bench-barrier-loop")), str(steps), str(rounds), str(count), *how]
-            return Side(balanced(words) if name == "balance" else words), rounds * BARRIER_MS / 1e3
+            return balanced(words) if name == "balance" else Side(words), rounds * BARRIER_MS / 1e3
 
         return {
             "spinning" if how else "threads": count,
@@ -164,13 +165,13 @@ class Bench:
         regions = round(seconds * 1e3 / BARRIER_MS)
         words = [self.loops["gcc"], str(round(self.each["gcc"] * BARRIER_MS)), str(regions)]
         line: Line = {"midway": True}
-        sides = {"linux": words, "balance": balanced(words)}
+        sides = {"linux": Side(words), "balance": balanced(words)}
         for name in self.chance.sample(sorted(sides), len(sides)):
             with emulated(dict.fromkeys(self.slow, factor)) as emulation:
                 emulation.pause()
                 later = threading.Timer(seconds / 6, emulation.resume)
                 later.start()
-                line[name] = float(Side(sides[name]).run()[0].split()[0])
+                line[name] = float(sides[name].run()[0].split()[0])
                 later.cancel()
                 later.join()
         return line
@@ -182,7 +183,7 @@ class Bench:
         variables = {**PASSIVE, **program.variables}
         sides = {
             "linux": Side(program.words, variables),
-            "balance": Side(balanced(program.words), variables),
+            "balance": balanced(program.words, program.variables),
         }
         if program.threads and place == "unequal":
             fewer = {**variables, program.threads: str(len(self.fast))}
@@ -218,7 +219,7 @@ def lines_of_a_turn(bench: Bench, asked: argparse.Namespace) -> Iterator[Line]:
         for name, call in calls.items():
             yield bench.program(name, call, "equal")
         line: Line = {"equal_loop": True}
-        yield line | bench.sides({"linux": (Side(loop), 6.0), "balance": (Side(balanced(loop)), 6.0)})
+        yield line | bench.sides({"linux": (Side(loop), 6.0), "balance": (balanced(loop), 6.0)})
 
 
 def _ratio(lines: Sequence[Line], of: Callable[[Line], float]) -> str:

@@ -23,7 +23,7 @@ constexpr std::size_t most_variables = 64;
 constexpr std::size_t few_variables = 8;
 
 struct llvm_region : forked_region {
-    team_shares* shares;
+    shared_run run;
     void* code;
     std::size_t variables;
     void* variable[most_variables];
@@ -43,30 +43,28 @@ void call(const llvm_region& region, std::int32_t* thread, std::int32_t* member,
 // What a thread knows of the region around this one comes back when it has ended its part.
 class part_shares {
   public:
-    part_shares(team_shares* shares, std::int32_t member) noexcept
-        : around_(this_thread.shares), member_(this_thread.member), level_(this_thread.level) {
-        this_thread.shares = shares;
-        if (shares == nullptr) return;
-        note_member(*shares, member);
-        this_thread.member = member;
-        this_thread.level = region_level();
+    part_shares(const shared_run& run, std::int32_t member) noexcept
+        : run_(run), around_(this_thread.part), member_(member) {
+        this_thread.part = {.shares = run.shares, .member = member, .spins = run.spins};
+        if (run.team == nullptr) return;
+        note_begin(run, member);
+        this_thread.part.level = region_level();
     }
     ~part_shares() {
-        this_thread.shares = around_;
-        this_thread.member = member_;
-        this_thread.level = level_;
+        note_end(run_, member_, this_thread.part);
+        this_thread.part = around_;
     }
     part_shares(const part_shares&) = delete;
     part_shares& operator=(const part_shares&) = delete;
 
   private:
-    const team_shares* around_;
+    const shared_run& run_;
+    shared_part around_;
     std::int32_t member_;
-    std::int32_t level_;
 };
 
 void call_part(const llvm_region& region, std::int32_t* thread, std::int32_t* member) {
-    const part_shares shares(region.shares, *member);
+    const part_shares shares(region.run, *member);
     if (region.variables <= few_variables)
         call(region, thread, member, std::make_index_sequence<few_variables>{});
     else
@@ -94,7 +92,8 @@ void tauto_fork(void* where, std::int32_t count, void* code, ...) {
     llvm_region region;
     region.forker = &this_thread;
     region.join = nullptr;
-    region.shares = shares_of_next_region();
+    region.run = begin_run(code);
+    region.spins = region.run.spins;
     region.code = code;
     region.variables = static_cast<std::size_t>(count);
     std::va_list given;
@@ -109,6 +108,7 @@ void tauto_fork(void* where, std::int32_t count, void* code, ...) {
         where, 1, reinterpret_cast<void*>(run_llvm_part), &region);
     this_thread.in_region = inside;
     end_join(region);
+    end_run(region.run);
 }
 }
 

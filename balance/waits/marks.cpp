@@ -111,6 +111,17 @@ void tell_of_static_loops() noexcept {
     if (here != nullptr) here->static_loops.store(1, std::memory_order_relaxed);
 }
 
+void tell_of_work(std::uint32_t cpu, double amount) noexcept {
+    page* here = the_page();
+    if (here != nullptr && cpu < most_cpus)
+        here->shared_out[cpu].fetch_add(static_cast<std::uint64_t>(amount), std::memory_order_relaxed);
+}
+
+bool may_spin() noexcept {
+    const page* here = the_page();
+    return here != nullptr && here->may_spin.load(std::memory_order_relaxed) != 0;
+}
+
 const cpu_weights* published_speeds() noexcept {
     const page* here = the_page();
     return here == nullptr ? nullptr : &here->cpu_speeds;

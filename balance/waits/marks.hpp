@@ -12,8 +12,9 @@
 // libraries that a program loads after its start; static programs and those with more rights than their user.
 // Of these the kernel shows who sleeps.
 //
-// MPI's functions are timed, since who waits there spins; a rank that waits on a CPU that others share sleeps
-// between two looks (lending.hpp).
+// MPI's functions are timed, since who waits there spins, and so are waits of LLVM's regions whose loops are
+// shared out (shares.hpp). A rank that waits on a CPU that others share sleeps between two looks
+// (lending.hpp).
 //
 // A mark costs 2 to 3 ns where the wait does not sleep, a yield some 70 ns of 700, a region up to 18 ns of
 // 265; the start of a process 0.14 ms, 0.09 ms without a page (Xeon, virtual machine).
@@ -31,6 +32,17 @@
 namespace tauto::balance {
 
 struct team_shares;
+class region_shares;
+
+/// A thread's part of a region of LLVM's OpenMP.
+struct shared_part {
+    const region_shares* shares = nullptr;  ///< null: its loops are shared out equally
+    std::uint64_t waited = 0;               ///< ns at barriers
+    std::int32_t member = 0;                ///< its number there
+    std::int32_t level = 0;                 ///< how deep the region is nested
+    bool asked = false;                     ///< for a share
+    bool spins = false;                     ///< the runtime does where it waits, for a while
+};
 
 /// What the library knows of a thread. All zero at its start; in the thread's static memory, one instruction
 /// away.
@@ -46,11 +58,8 @@ struct this_thread_state {
 
     // Of LLVM's OpenMP runtime; see shares.hpp.
     team_shares* team = nullptr;  ///< of the regions that it forks
-    const team_shares* shares =
-        nullptr;              ///< of the region in which it is; null: loops are shared out equally
-    std::int32_t member = 0;  ///< its number there
-    std::int32_t level = 0;   ///< how deep that region is nested
-    bool in_region = false;   ///< that it forked
+    shared_part part;
+    bool in_region = false;  ///< that it forked
 };
 extern constinit thread_local this_thread_state this_thread;
 
@@ -78,11 +87,17 @@ class own_mask {
 /// Tells the controller that loops of this process can be shared out by speed.
 void tell_of_static_loops() noexcept;
 
+/// So much was done by whoever sits on this CPU, in a loop that was shared out by speed.
+void tell_of_work(std::uint32_t cpu, double amount) noexcept;
+
 /// Null where there is none.
 page* the_page() noexcept;
 
 /// Weights that the controller published; null where there is no page.
 const cpu_weights* published_speeds() noexcept;
+
+/// Whether the user left it to us how long threads spin.
+bool may_spin() noexcept;
 
 /// A wait that has no end of its own is over.
 inline void forget_waits(slot& own) noexcept {
@@ -111,11 +126,29 @@ inline void end_mark(const slot* begun) noexcept {
 }
 
 /// The thread comes past a place that all threads of its team come past, and waits there for the others.
-inline void note_progress(slot* own) noexcept {
+/// `lends`: meanwhile another may have its CPU.
+inline void note_progress(slot* own, bool lends = true) noexcept {
     if (own == nullptr) return;
     const auto now = static_cast<std::uint64_t>(timer::now());
     pass(*own, now);
-    lend_cpu(*own, now);
+    if (lends) lend_cpu(*own, now);
+}
+
+/// A wait that is timed, from its last `note_progress`: the thread may spin there.
+inline void time_wait(slot* own) noexcept {
+    if (own != nullptr) begin_timed_wait(*own, own->passed_at.load(std::memory_order_relaxed));
+}
+
+inline void end_time_of_wait(slot& own) noexcept {
+    if (own.waits_since.load(std::memory_order_relaxed) != 0)
+        end_timed_wait(own, static_cast<std::uint64_t>(timer::now()));
+}
+
+/// It has waited there, in a region whose loops are shared out by speed.
+inline void note_barrier(slot& own) noexcept {
+    this_thread.part.waited +=
+        static_cast<std::uint64_t>(timer::now()) - own.passed_at.load(std::memory_order_relaxed);
+    end_time_of_wait(own);
 }
 
 /// Between two yields that follow each other soon it only looked whether it may go on.
@@ -154,11 +187,10 @@ class timed_wait_mark : public team_wait_mark {
   public:
     [[gnu::always_inline]] timed_wait_mark() noexcept
         : is_timed_(begun_ != nullptr && begun_->waits().depth == 1) {
-        if (is_timed_) begin_timed_wait(*begun_, begun_->passed_at.load(std::memory_order_relaxed));
+        if (is_timed_) time_wait(begun_);
     }
     [[gnu::always_inline]] ~timed_wait_mark() {
-        if (is_timed_ && begun_ == this_thread.own)
-            end_timed_wait(*begun_, static_cast<std::uint64_t>(timer::now()));
+        if (is_timed_ && begun_ == this_thread.own) end_time_of_wait(*begun_);
     }
     timed_wait_mark(const timed_wait_mark&) = delete;
     timed_wait_mark& operator=(const timed_wait_mark&) = delete;

@@ -25,9 +25,11 @@ class barrier_mark {
         : begun_(tasks_seen.load(std::memory_order_relaxed)
                      ? nullptr
                      : begin_mark(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)))) {
-        note_progress(begun_);
+        note_progress(begun_, !this_thread.part.spins);
+        if (this_thread.part.shares != nullptr) time_wait(begun_);
     }
     [[gnu::always_inline]] ~barrier_mark() {
+        if (begun_ != nullptr && this_thread.part.shares != nullptr) note_barrier(*begun_);
         take_cpu_back();
         end_mark(begun_);
     }

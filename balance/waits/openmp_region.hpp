@@ -8,12 +8,14 @@ namespace tauto::balance {
 /// What this library knows of a region. On the stack of the thread that forks.
 struct forked_region {
     const this_thread_state* forker;
-    slot* join;  ///< the forking thread's mark from the end of its part to the join
+    slot* join;          ///< the forking thread's mark from the end of its part to the join
+    bool spins = false;  ///< who waits for the end, or for the next region, does, for a while
 };
 
 inline void begin_part(const forked_region& region) noexcept {
     if (region.forker == &this_thread || this_thread.own == nullptr) return;
     take_cpu_back();
+    end_time_of_wait(*this_thread.own);
     forget_waits(*this_thread.own);
 }
 
@@ -21,13 +23,17 @@ inline void end_part(forked_region& region) noexcept {
     if (tasks_seen.load(std::memory_order_relaxed)) return;
     // No frame is above this one: waits of the runtime between here and the end of this one are inside it.
     slot* begun = begin_mark(0);
-    note_progress(begun);
+    note_progress(begun, !region.spins);
+    if (region.spins) time_wait(begun);
     this_thread.outermost = UINTPTR_MAX;
     if (region.forker == &this_thread) region.join = begun;
 }
 
 inline void end_join(const forked_region& region) noexcept {
-    if (region.join != nullptr) take_cpu_back();
+    if (region.join != nullptr) {
+        take_cpu_back();
+        end_time_of_wait(*region.join);
+    }
     end_mark(region.join);
 }
 

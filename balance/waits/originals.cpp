@@ -33,6 +33,7 @@ const char* one_of_its_runtime(const char* name) noexcept {
         case 'G':
             return "GOMP_parallel";
         case '_':
+        case 'k':
             return "__kmpc_fork_call";
         case 'M':
             return "MPI_Barrier";

@@ -3,7 +3,11 @@
 #include <sched.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <new>
+#include <span>
+#include <utility>
 
 #include "balance/waits/marks.hpp"
 #include "balance/waits/static_loop.hpp"
@@ -12,8 +16,11 @@ namespace tauto::balance {
 
 namespace {
 
+constexpr std::uint32_t places_of_a_code = 4;  // in the table of regions
+constexpr int spin_milliseconds = 1;           // the least that the runtime knows
+
 // In memory of its own: in each thread's static memory it would take room from small stacks, and it cannot
-// come from malloc, which may be the caller.
+// come from malloc, which may be the caller. Pages that nobody touches cost nothing.
 team_shares* this_threads_team() noexcept {
     if (this_thread.team == nullptr) {
         void* memory =
@@ -23,76 +30,159 @@ team_shares* this_threads_team() noexcept {
     return this_thread.team;
 }
 
+std::uint64_t now() noexcept {
+    return static_cast<std::uint64_t>(timer::now());
+}
+
+std::uint32_t cpu_of(const team_shares& team, std::uint32_t member) noexcept {
+    return team.parts[member].cpu.load(std::memory_order_relaxed);
+}
+
 // The weight of the CPU of each member; false where the weights do not fit the team: each member must have a
 // CPU that counts, no two the same, and every CPU that counts a member.
-bool weights_of_members(const team_shares& team, const std::uint32_t* of_cpu, std::uint32_t cpus,
-                        std::uint32_t* weights) noexcept {
-    const std::uint32_t size = team.size.load(std::memory_order_relaxed);
+bool weigh(team_shares& team, const std::uint32_t* of_cpu, std::uint32_t cpus, std::uint32_t size) noexcept {
     std::uint32_t counted = 0;
     for (std::uint32_t k = 0; k < cpus; ++k) counted += of_cpu[k] > 0;
     if (size < 2 || size > most_members || size != counted) return false;
     std::array<bool, most_cpus> taken{};
     bool differ = false;
     for (std::uint32_t k = 0; k < size; ++k) {
-        const std::uint32_t cpu = team.cpu[k].load(std::memory_order_relaxed);
+        const std::uint32_t cpu = cpu_of(team, k);
         if (cpu >= cpus || of_cpu[cpu] == 0 || taken[cpu]) return false;
         taken[cpu] = true;
-        weights[k] = of_cpu[cpu];
-        differ |= weights[k] != weights[0];
+        differ |= of_cpu[cpu] != of_cpu[cpu_of(team, 0)];
     }
-    return differ;
+    if (!differ) return false;
+    bool is_new = false;
+    for (std::uint32_t k = 0; k < size; ++k) {
+        const auto cpu = static_cast<std::uint16_t>(cpu_of(team, k));
+        is_new |= cpu != team.cpus[k] || team.weights[k] == 0;
+        team.cpus[k] = cpu;
+        team.weights[k] = of_cpu[cpu];
+    }
+    for (std::uint32_t k = size; k < most_members && team.weights[k] != 0; ++k) {
+        team.weights[k] = 0;
+        is_new = true;
+    }
+    team.seats += is_new ? 1 : 0;
+    return true;
 }
 
-void make_shares(team_shares& team, const cpu_weights& published) noexcept {
-    team.members = 0;
+void find_weights(team_shares& team, const cpu_weights& published) noexcept {
     std::array<std::uint32_t, most_cpus> of_cpu;
-    std::array<std::uint32_t, most_members> weights;
     const std::uint32_t cpus = read_speeds(published, of_cpu.data(), team.sequence);
-    if (cpus == 0 || !weights_of_members(team, of_cpu.data(), cpus, weights.data())) return;
     const std::uint32_t size = team.size.load(std::memory_order_relaxed);
-    std::uint64_t all = 0;
-    for (std::uint32_t k = 0; k < size; ++k) all += weights[k];
-    std::uint64_t sum = 0;
-    for (std::uint32_t k = 0; k < size; ++k) {
-        team.before[k] = static_cast<std::uint32_t>(sum * whole / all);
-        sum += weights[k];
+    team.members = cpus > 0 && weigh(team, of_cpu.data(), cpus, size) ? size : 0;
+}
+
+// Where none of its places is free, another region is forgotten.
+team_shares::region& region_of(team_shares& team, const void* code) noexcept {
+    const std::size_t hash = (reinterpret_cast<std::uintptr_t>(code) >> 4) * 0x9e37'79b9'7f4a'7c15U >> 32;
+    team_shares::region* chosen = nullptr;
+    for (std::uint32_t k = 0; k < places_of_a_code; ++k) {
+        team_shares::region& one = team.regions[(hash + k) % most_regions];
+        if (one.code != nullptr && one.code != code) continue;
+        chosen = &one;
+        break;
     }
-    team.before[size] = whole;
-    team.members = size;
+    if (chosen == nullptr) chosen = &team.regions[hash % most_regions];
+    if (chosen->code != code || chosen->seats != team.seats) {
+        chosen->code = code;
+        chosen->seats = team.seats;
+        chosen->is_shared = true;
+        chosen->shares.begin(std::span(team.weights).first(team.members));
+    }
+    return *chosen;
+}
+
+// Who has a CPU of its own and comes at the same time as the others waits shortly: to sleep, and to be woken
+// up, takes longer. Else it sleeps, and its CPU is free for others.
+void spin(team_shares& team, bool spins) noexcept {
+    if (std::exchange(team.spins, spins) != spins && can_spin()) spin_for(spins ? spin_milliseconds : 0);
 }
 
 }  // namespace
 
-team_shares* shares_of_next_region() noexcept {
-    if (this_thread.in_region) return nullptr;
+shared_run begin_run(const void* code) noexcept {
+    if (this_thread.in_region) return {};
     const cpu_weights* published = published_speeds();
-    if (published == nullptr) return nullptr;
+    if (published == nullptr) return {};
     const std::uint32_t sequence = published->sequence.load(std::memory_order_acquire);
-    if (!static_loops_are_known()) return nullptr;
+    if (!static_loops_are_known()) return {};
     static std::atomic<bool> told{false};
     if (!told.load(std::memory_order_relaxed)) {
         told.store(true, std::memory_order_relaxed);
         tell_of_static_loops();
     }
-    if (sequence == 0) return nullptr;
+    if (sequence == 0) return {};
     team_shares* team = this_threads_team();
-    if (team == nullptr) return nullptr;
+    if (team == nullptr) return {};
     if (sequence != team->sequence || team->moved.load(std::memory_order_relaxed)) {
         team->moved.store(false, std::memory_order_relaxed);
-        make_shares(*team, *published);
+        find_weights(*team, *published);
     }
-    return team;
+    if (team->members == 0) {
+        spin(*team, false);
+        return {team};
+    }
+    team_shares::region& region = region_of(*team, code);
+    // Waits of a program with tasks are not marked, and who spins would be taken for one who works.
+    const bool spins =
+        region.is_shared && may_spin() && can_spin() && !tasks_seen.load(std::memory_order_relaxed);
+    spin(*team, spins);
+    return {team, &region, &region.shares, spins, now(), ++team->runs};
 }
 
-void note_member(team_shares& team, std::int32_t member) noexcept {
-    if (member < 0 || static_cast<std::uint32_t>(member) >= most_members) return;
+void end_run(const shared_run& run) noexcept {
+    if (run.shares == nullptr) return;
+    const team_shares& team = *run.team;
+    const std::uint32_t size = run.shares->members();
+    if (team.size.load(std::memory_order_relaxed) != size) return;
+    std::array<seen_part, most_members> seen;
+    const auto since_fork = [&](std::uint64_t at) {
+        return static_cast<double>(at - std::min(at, run.forked));
+    };
+    double longest = 0;
+    bool asked = false;
+    for (std::uint32_t k = 0; k < size; ++k) {
+        const member_part& part = team.parts[k];
+        if (part.run.load(std::memory_order_relaxed) != run.number) return;
+        seen[k] = {since_fork(part.begun.load(std::memory_order_relaxed)),
+                   since_fork(part.ended.load(std::memory_order_relaxed)),
+                   static_cast<double>(part.waited.load(std::memory_order_relaxed)),
+                   part.moved.load(std::memory_order_relaxed)};
+        longest = std::max(longest, seen[k].ended);
+        asked |= part.asked.load(std::memory_order_relaxed);
+    }
+    run.region->is_shared = asked;
+    if (!asked) return;
+    for (std::uint32_t k = 0; k < size; ++k) tell_of_work(team.cpus[k], run.shares->share(k) * longest);
+    run.shares->learn(std::span(seen).first(size));
+}
+
+void note_begin(const shared_run& run, std::int32_t member) noexcept {
+    if (run.team == nullptr || member < 0 || static_cast<std::uint32_t>(member) >= most_members) return;
+    team_shares& team = *run.team;
     const auto set = [&](auto& word, auto value) {
         if (word.load(std::memory_order_relaxed) == value) return;
         word.store(value, std::memory_order_relaxed);
         team.moved.store(true, std::memory_order_relaxed);
     };
-    set(team.cpu[static_cast<std::size_t>(member)], static_cast<std::uint16_t>(sched_getcpu()));
+    member_part& part = team.parts[static_cast<std::size_t>(member)];
+    set(part.cpu, static_cast<std::uint16_t>(sched_getcpu()));
     if (member == 0) set(team.size, team_size());
+    if (run.shares != nullptr) part.begun.store(now(), std::memory_order_relaxed);
+}
+
+void note_end(const shared_run& run, std::int32_t member, const shared_part& told) noexcept {
+    if (run.shares == nullptr || member < 0 || static_cast<std::uint32_t>(member) >= most_members) return;
+    member_part& part = run.team->parts[static_cast<std::size_t>(member)];
+    part.ended.store(now(), std::memory_order_relaxed);
+    part.waited.store(told.waited, std::memory_order_relaxed);
+    part.asked.store(told.asked, std::memory_order_relaxed);
+    part.moved.store(static_cast<std::uint16_t>(sched_getcpu()) != part.cpu.load(std::memory_order_relaxed),
+                     std::memory_order_relaxed);
+    part.run.store(run.number, std::memory_order_relaxed);
 }
 
 void forget_team() noexcept {

@@ -1,37 +1,78 @@
 #pragma once
-// Shares of a static loop for each member of a team, by the speed of the CPU on which it was seen last.
+// Shares of static loops for each member of a team: what the thread that forks regions knows of them.
 
 #include <array>
 #include <atomic>
 #include <cstdint>
 
+#include "balance/waits/marks.hpp"
+#include "balance/waits/region_shares.hpp"
+
 namespace tauto::balance {
 
-inline constexpr std::uint32_t most_members = 256;
-inline constexpr std::uint32_t whole = 65'536;
+inline constexpr std::uint32_t most_regions = 64;
+
+/// What a member tells of its part. Written by it, read by the thread that forks after the join. Times are of
+/// CLOCK_MONOTONIC in ns.
+struct alignas(64) member_part {
+    std::atomic<std::uint64_t> begun{0};
+    std::atomic<std::uint64_t> ended{0};
+    std::atomic<std::uint64_t> waited{0};
+    std::atomic<std::uint32_t> run{0};  ///< of which run of a region these are
+    std::atomic<std::uint16_t> cpu{0};  ///< on which it began
+    std::atomic<bool> moved{false};     ///< to another until its end
+    std::atomic<bool> asked{false};     ///< for its share of a loop
+};
 
 /// What a thread that forks regions remembers of its team, from one region to the next.
 ///
-/// Invariant: `members` and `before` change only when this thread forks a region and is in none, so all
-/// members of a region read the same as long as it lasts. This, and not whether a CPU is the right one, is
-/// what results depend on: whichever shares these are, each iteration is in one of them.
+/// Invariant: `regions` and their shares change only when this thread forks a region or has joined it, and is
+/// in none, so all members of a region read the same as long as it lasts. This, and not whether a CPU is the
+/// right one, is what results depend on: whichever shares these are, each iteration is in one of them.
 struct team_shares {
-    std::uint32_t members = 0;  ///< 0: all loops are shared out equally
-    /// What comes before a member's share, of `whole`.
-    std::array<std::uint32_t, most_members + 1> before{};
+    struct region {
+        const void* code = nullptr;  ///< null: free
+        std::uint32_t seats = 0;     ///< which these shares are for
+        bool is_shared = true;       ///< it has a loop whose shares were asked for
+        region_shares shares;
+    };
+    std::array<region, most_regions> regions{};
 
-    std::uint32_t sequence = 0;  ///< of the speeds that these were made for
+    std::uint32_t sequence = 0;  ///< of the speeds that `weights` were made from
+    std::uint32_t seats = 0;     ///< goes up when a member gets another CPU, or the team another size
+    std::uint32_t members = 0;   ///< with a weight each; 0: all loops are shared out equally
+    std::uint32_t runs = 0;
+    bool spins = false;  ///< as the runtime was told last
+    std::array<std::uint32_t, most_members> weights{};
+    std::array<std::uint16_t, most_members> cpus{};
     // Written by members in their parts, read by the thread that forks after the join.
     std::atomic<bool> moved{false};
     std::atomic<std::uint32_t> size{0};
-    std::array<std::atomic<std::uint16_t>, most_members> cpu{};
+    std::array<member_part, most_members> parts{};
 };
 
-/// The shares for a region that this thread forks now; null where loops are shared out equally.
-team_shares* shares_of_next_region() noexcept;
+/// One run of a region, on the stack of the thread that forks. `team` is null where no loops are shared out,
+/// and `shares` where they are shared out equally.
+struct shared_run {
+    team_shares* team = nullptr;
+    team_shares::region* region = nullptr;
+    region_shares* shares = nullptr;
+    bool spins = false;
+    std::uint64_t forked = 0;
+    std::uint32_t number = 0;
+};
+
+/// For the region with this code, which this thread forks now.
+shared_run begin_run(const void* code) noexcept;
+
+/// By the same thread, after the join.
+void end_run(const shared_run& run) noexcept;
 
 /// A member begins its part: where it runs now counts for the next region.
-void note_member(team_shares& team, std::int32_t member) noexcept;
+void note_begin(const shared_run& run, std::int32_t member) noexcept;
+
+/// It has done its part.
+void note_end(const shared_run& run, std::int32_t member, const shared_part& part) noexcept;
 
 /// When a thread ends.
 void forget_team() noexcept;

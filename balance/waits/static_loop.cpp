@@ -38,6 +38,7 @@ struct place {
 struct team_functions {
     std::int32_t (*size)() = nullptr;
     std::int32_t (*level)() = nullptr;
+    void (*set_spin_time)(int milliseconds) = nullptr;  // of the team that this thread forks next; or null
 };
 
 void* base_of(void* function) noexcept {
@@ -53,11 +54,15 @@ team_functions find_team_functions() noexcept {
     if (runtime == nullptr || base_of(size) != runtime || base_of(level) != runtime ||
         base_of(dlsym(RTLD_NEXT, "__kmpc_for_static_init_4")) != runtime)
         return {};
-    return {reinterpret_cast<std::int32_t (*)()>(size), reinterpret_cast<std::int32_t (*)()>(level)};
+    void* spin_time = dlsym(RTLD_NEXT, "kmp_set_blocktime");
+    if (base_of(spin_time) != runtime) spin_time = nullptr;
+    return {reinterpret_cast<std::int32_t (*)()>(size), reinterpret_cast<std::int32_t (*)()>(level),
+            reinterpret_cast<void (*)(int)>(spin_time)};
 }
 
 std::atomic<int> looked{0};  // 1: found, 2: not there
 team_functions functions;
+std::atomic<bool> program_sets_spin_time{false};
 
 // `before` of `whole` of so many iterations, rounded.
 std::uint64_t part_of(std::uint64_t iterations, std::uint32_t before) noexcept {
@@ -96,15 +101,16 @@ template <class Bound, class Step>
 void share_by_weight(const place* where, Bound lower, Bound upper,
                      const loop_bounds<Bound, Step>& loop) noexcept {
     using plain = std::make_unsigned_t<Bound>;
-    const team_shares& team = *this_thread.shares;
+    const region_shares& shares = *this_thread.part.shares;
     const std::uint64_t iterations = count_iterations(lower, upper, loop.step);
-    if (team.members == 0 || iterations < std::uint64_t{fewest_iterations} * team.members ||
-        where == nullptr || (where->flags & sections_or_distribute) != 0 ||
-        region_level() != this_thread.level || team_size() != team.members)
+    if (iterations < std::uint64_t{fewest_iterations} * shares.members() || where == nullptr ||
+        (where->flags & sections_or_distribute) != 0 || region_level() != this_thread.part.level ||
+        team_size() != shares.members())
         return;
-    const auto member = static_cast<std::size_t>(this_thread.member);
-    const std::uint64_t first = part_of(iterations, team.before[member]);
-    const std::uint64_t end = part_of(iterations, team.before[member + 1]);
+    this_thread.part.asked = true;
+    const auto member = static_cast<std::size_t>(this_thread.part.member);
+    const std::uint64_t first = part_of(iterations, shares.before(member));
+    const std::uint64_t end = part_of(iterations, shares.before(member + 1));
     const auto at = [&](std::uint64_t iteration) {
         return static_cast<Bound>(
             static_cast<plain>(lower) +
@@ -145,7 +151,30 @@ std::int32_t region_level() noexcept {
     return functions.level();
 }
 
+bool can_spin() noexcept {
+    return functions.set_spin_time != nullptr && !program_sets_spin_time.load(std::memory_order_relaxed);
+}
+
+void spin_for(int milliseconds) noexcept {
+    functions.set_spin_time(milliseconds);
+}
+
 }  // namespace tauto::balance
+
+// A program that chooses itself how long it spins is obeyed.
+TAUTO_IN_FRONT void kmp_set_blocktime(int milliseconds);
+TAUTO_RUNTIME(kmp_set_blocktime);
+TAUTO_IN_FRONT void kmp_set_blocktime(int milliseconds) {
+    program_sets_spin_time.store(true, std::memory_order_relaxed);
+    original<void(int)>(real_kmp_set_blocktime)(milliseconds);
+}
+
+TAUTO_IN_FRONT void kmp_set_blocktime_(const int* milliseconds);
+TAUTO_RUNTIME(kmp_set_blocktime_);
+TAUTO_IN_FRONT void kmp_set_blocktime_(const int* milliseconds) {
+    program_sets_spin_time.store(true, std::memory_order_relaxed);
+    original<void(const int*)>(real_kmp_set_blocktime_)(milliseconds);
+}
 
 #define TAUTO_STATIC_LOOP(NAME, BOUND, STEP)                                                                 \
     TAUTO_IN_FRONT void NAME(const place* where, std::int32_t thread, std::int32_t schedule,                 \
@@ -159,7 +188,7 @@ std::int32_t region_level() noexcept {
         const BOUND to = *upper;                                                                             \
         original<void(const place*, std::int32_t, std::int32_t, std::int32_t*, BOUND*, BOUND*, STEP*, STEP,  \
                       STEP)>(real_##NAME)(where, thread, schedule, last, lower, upper, stride, step, chunk); \
-        if (this_thread.shares != nullptr && schedule == plain_static)                                       \
+        if (this_thread.part.shares != nullptr && schedule == plain_static)                                  \
             share_by_weight(where, from, to, loop_bounds<BOUND, STEP>{last, lower, upper, step});            \
     }
 

@@ -12,4 +12,8 @@ bool static_loops_are_known() noexcept;
 std::uint32_t team_size() noexcept;
 std::int32_t region_level() noexcept;
 
+/// How long threads of the next regions that this thread forks spin before they sleep, where that can be set.
+bool can_spin() noexcept;
+void spin_for(int milliseconds) noexcept;
+
 }  // namespace tauto::balance

@@ -384,12 +384,16 @@ def test_openblas_gets_no_thread_for_a_cpu_that_would_hold_up_the_others(slow_cp
     assert f"{name}={fast}" in str(found["variables_set"])
 
 
-def loop_of_clang(folder: Path) -> str:
+def compiled_by_clang(source: str, folder: Path) -> str:
     libomp = runners.find_libomp()
     if libomp is None:
         pytest.skip("LLVM's OpenMP runtime is not here (Debian: libomp5)")
     (folder / "libomp.so").symlink_to(libomp)
-    return compiled("shared_loop.c", folder, "-fopenmp", f"-L{folder}", compiler="clang")
+    return compiled(source, folder, "-fopenmp", f"-L{folder}", compiler="clang")
+
+
+def loop_of_clang(folder: Path) -> str:
+    return compiled_by_clang("shared_loop.c", folder)
 
 
 @pytest.mark.machine
@@ -404,6 +408,29 @@ def test_a_loop_of_clang_is_shared_out_by_speed(slow_cpu: int, tmp_path: Path) -
     assert shared[0] == alone[0]
     # Where others compute beside it, both CPUs are slow, and the shares are nearer to each other.
     assert int(shared[2]) > 1.02 * int(shared[1])
+
+
+@pytest.mark.machine
+def test_who_has_a_cpu_of_its_own_spins_shortly_unless_that_was_chosen(slow_cpu: int, tmp_path: Path) -> None:
+    program = compiled_by_clang("spin_time.c", tmp_path)
+    names = ("OMP_NUM_THREADS", "KMP_BLOCKTIME", "OMP_WAIT_POLICY")
+    plain = {name: value for name, value in os.environ.items() if name not in names}
+
+    def spin_time(*arguments: str, way: str = "seats", **variables: str) -> list[str]:
+        words = ("--only", way, "--", program, *arguments)
+        return balance(*words, env={**plain, **variables}).stdout.split()
+
+    with emulate.emulated({slow_cpu: 4.0}):
+        times, answers = zip(
+            spin_time(),
+            spin_time(way="fastest"),
+            spin_time("7"),
+            spin_time(OMP_WAIT_POLICY="passive"),
+            spin_time(KMP_BLOCKTIME="3"),
+            strict=True,
+        )
+    assert times == ("1", "0", "7", "0", "3")
+    assert len(set(answers)) == 1
 
 
 @pytest.mark.machine
