@@ -17,6 +17,8 @@ namespace tauto::balance {
 namespace {
 
 constexpr std::uint32_t places_of_a_code = 4;  // in the table of regions
+constexpr double short_region = 2.5e6;         // ns
+constexpr double follows = 0.2;                // of the length of a run
 constexpr int spin_milliseconds = 1;           // the least that the runtime knows
 
 // In memory of its own: in each thread's static memory it would take room from small stacks, and it cannot
@@ -90,13 +92,18 @@ team_shares::region& region_of(team_shares& team, const void* code) noexcept {
         chosen->code = code;
         chosen->seats = team.seats;
         chosen->is_shared = true;
+        chosen->length = 0;
         chosen->shares.begin(std::span(team.weights).first(team.members));
     }
     return *chosen;
 }
 
-// Who has a CPU of its own and comes at the same time as the others waits shortly: to sleep, and to be woken
-// up, takes longer. Else it sleeps, and its CPU is free for others.
+// In a short region whose members have a CPU each and end together, to sleep and to be woken up takes longer
+// than to wait. In a longer one who waits sleeps, and lends its CPU (lending.hpp).
+bool suits_spinning(const team_shares::region& one) noexcept {
+    return one.is_shared && one.length > 0 && one.length < short_region;
+}
+
 void spin(team_shares& team, bool spins) noexcept {
     if (std::exchange(team.spins, spins) != spins && can_spin()) spin_for(spins ? spin_milliseconds : 0);
 }
@@ -128,7 +135,7 @@ shared_run begin_run(const void* code) noexcept {
     team_shares::region& region = region_of(*team, code);
     // Waits of a program with tasks are not marked, and who spins would be taken for one who works.
     const bool spins =
-        region.is_shared && may_spin() && can_spin() && !tasks_seen.load(std::memory_order_relaxed);
+        suits_spinning(region) && may_spin() && can_spin() && !tasks_seen.load(std::memory_order_relaxed);
     spin(*team, spins);
     return {team, &region, &region.shares, spins, now(), ++team->runs};
 }
@@ -155,6 +162,8 @@ void end_run(const shared_run& run) noexcept {
         asked |= part.asked.load(std::memory_order_relaxed);
     }
     run.region->is_shared = asked;
+    double& length = run.region->length;
+    length += (length > 0 ? follows : 1) * (longest - length);
     if (!asked) return;
     for (std::uint32_t k = 0; k < size; ++k) tell_of_work(team.cpus[k], run.shares->share(k) * longest);
     run.shares->learn(std::span(seen).first(size));
