@@ -142,10 +142,9 @@ shared_run begin_run(const void* code) noexcept {
 
 void end_run(const shared_run& run) noexcept {
     if (run.shares == nullptr) return;
-    const team_shares& team = *run.team;
+    team_shares& team = *run.team;
     const std::uint32_t size = run.shares->members();
     if (team.size.load(std::memory_order_relaxed) != size) return;
-    std::array<seen_part, most_members> seen;
     const auto since_fork = [&](std::uint64_t at) {
         return static_cast<double>(at - std::min(at, run.forked));
     };
@@ -154,11 +153,11 @@ void end_run(const shared_run& run) noexcept {
     for (std::uint32_t k = 0; k < size; ++k) {
         const member_part& part = team.parts[k];
         if (part.run.load(std::memory_order_relaxed) != run.number) return;
-        seen[k] = {since_fork(part.begun.load(std::memory_order_relaxed)),
-                   since_fork(part.ended.load(std::memory_order_relaxed)),
-                   static_cast<double>(part.waited.load(std::memory_order_relaxed)),
-                   part.moved.load(std::memory_order_relaxed)};
-        longest = std::max(longest, seen[k].ended);
+        team.seen[k] = {since_fork(part.begun.load(std::memory_order_relaxed)),
+                        since_fork(part.ended.load(std::memory_order_relaxed)),
+                        static_cast<double>(part.waited.load(std::memory_order_relaxed)),
+                        part.moved.load(std::memory_order_relaxed)};
+        longest = std::max(longest, team.seen[k].ended);
         asked |= part.asked.load(std::memory_order_relaxed);
     }
     run.region->is_shared = asked;
@@ -166,7 +165,7 @@ void end_run(const shared_run& run) noexcept {
     length += (length > 0 ? follows : 1) * (longest - length);
     if (!asked) return;
     for (std::uint32_t k = 0; k < size; ++k) tell_of_work(team.cpus[k], run.shares->share(k) * longest);
-    run.shares->learn(std::span(seen).first(size));
+    run.shares->learn(std::span(team.seen).first(size));
 }
 
 void note_begin(const shared_run& run, std::int32_t member) noexcept {

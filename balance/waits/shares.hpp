@@ -46,6 +46,7 @@ struct team_shares {
     bool spins = false;  ///< as the runtime was told last
     std::array<std::uint32_t, most_members> weights{};
     std::array<std::uint16_t, most_members> cpus{};
+    std::array<seen_part, most_members> seen{};  ///< in the last run; too large for a small stack
     // Written by members in their parts, read by the thread that forks after the join.
     std::atomic<bool> moved{false};
     std::atomic<std::uint32_t> size{0};
