@@ -26,8 +26,8 @@ struct probed {
     double pace() const { return blocks / std::max(processor, 1.0); }
 };
 
-// Goes to this CPU and computes there for so long, by the clock or by its own CPU time. False where it may not
-// be there.
+// Goes to this CPU and computes there for so long, by the clock or by its own CPU time. False where it may
+// not be there.
 enum class for_so_long { wall, processor };
 bool probe_one(int cpu, nanoseconds length, for_so_long by, probed& into);
 
