@@ -16,6 +16,7 @@ namespace {
 
 constexpr nanoseconds probe_for = 500'000;  // of CPU time
 constexpr auto every = std::chrono::milliseconds(500);
+constexpr auto soon = std::chrono::milliseconds(20);
 constexpr int steps_of_a_block = 2'000;  // some 3 us
 
 }  // namespace
@@ -62,15 +63,22 @@ nanoseconds paces::spent() {
 
 void paces::run() {
     const patience always;
+    std::vector<double> last(cpus_.size());
+    bool again = false;  // what differs from the last time is looked at once more, and soon
+    std::size_t next = 0;
     std::unique_lock lock(mutex_);
-    for (std::size_t next = 0; !ends_.wait_for(lock, every, [this] { return over_; });
-         next = (next + 1) % cpus_.size()) {
+    while (!ends_.wait_for(lock, again ? soon : every, [this] { return over_; })) {
         lock.unlock();
         probed seen;
         const bool is_of_it = probe_one(cpus_[next], probe_for, for_so_long::processor, seen);
         lock.lock();
         spent_ += seen.processor;
         if (is_of_it) samples_.push_back({next, seen.pace()});
+        const double before = std::exchange(last[next], is_of_it ? seen.pace() : 0.0);
+        const bool differs = before > 0 && last[next] > 0 &&
+                             std::max(before, last[next]) > changed_pace * std::min(before, last[next]);
+        again = differs && !again;
+        if (!again) next = (next + 1) % cpus_.size();
     }
 }
 

@@ -15,6 +15,9 @@ namespace tauto::balance {
 
 using timer::nanoseconds;
 
+// A CPU whose samples differ by more, twice in a row, has become faster or slower.
+constexpr double changed_pace = 1.25;
+
 // Blocks of a chain of dependent multiplications, without memory, in the CPU time or the wall time that they
 // took.
 struct probed {

@@ -21,7 +21,6 @@ constexpr double forgets_within = 2e9;   // ns in which nobody does
 constexpr double least_share = 0.01;
 constexpr double usual_takes = 10;    // times as long to follow and to forget
 constexpr double follows_pace = 0.1;  // of what a sample shows
-constexpr double changed = 1.25;      // what differs by more, twice in a row, has changed
 
 // No two measurements agree better than to `same_speed`.
 double in_relation_to(double fastest, double pace) {
@@ -106,7 +105,7 @@ bool speeds::note_pace(std::size_t index, double blocks) {
     double& known = now_[index].blocks;
     if (known <= 0 || blocks <= 0) return false;
     const double unconfirmed = std::exchange(unconfirmed_[index], 0.0);
-    const bool is_usual = blocks < changed * known && known < changed * blocks;
+    const bool is_usual = blocks < changed_pace * known && known < changed_pace * blocks;
     if (is_usual) {
         known += follows_pace * (blocks - known);
     } else if (unconfirmed > 0 && (unconfirmed < known) == (blocks < known)) {

@@ -138,6 +138,28 @@ TEST_CASE("time at a barrier in between is no work") {
     CHECK(std::abs(one.share(0) - (0.8)) < 0.01);
 }
 
+// Iteration i costs i: what a member has to do grows with the square of where its share ends.
+TEST_CASE("iterations that cost more and more are shared out by what they cost") {
+    const std::array<std::uint32_t, 3> weights{4, 1, 2};
+    const std::array<double, 3> speeds{1.0, 0.25, 0.5};
+    region_shares one;
+    one.begin(weights);
+    double longest = 0;
+    for (int k = 0; k < 80; ++k) {
+        std::array<seen_part, 3> seen;
+        longest = 0;
+        for (std::size_t member = 0; member < 3; ++member) {
+            const double from = one.before(member) / double{whole};
+            const double to = one.before(member + 1) / double{whole};
+            const double took = 1e6 * (to * to - from * from) / speeds[member];
+            seen[member] = {1e3, 1e3 + took, 0, false};
+            longest = std::max(longest, took);
+        }
+        one.learn(seen);
+    }
+    CHECK(std::abs(longest - 1e6 / 1.75) < 5e3);
+}
+
 TEST_CASE("who was moved to a faster CPU is not taken for fast") {
     const std::array<std::uint32_t, 2> weights{4, 1};
     region_shares one;

@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -445,10 +446,31 @@ def test_llvms_runtime_starts_a_thread_for_each_cpu(slow_cpu: int, tmp_path: Pat
     assert found["threads_moved"] > 1
 
 
+def busy_for(seconds: float) -> list[str]:
+    program = f"import time; end = time.monotonic() + {seconds}\nwhile time.monotonic() < end: pass"
+    return [sys.executable, "-c", program]
+
+
+@pytest.mark.machine
+def test_a_cpu_that_becomes_slow_while_a_program_runs_is_noticed(slow_cpu: int) -> None:
+    def pace(found: dict[str, object]) -> float:
+        (one,) = (one for one in answered_cpus(found) if one["cpu"] == slow_cpu)
+        return one["work_per_cpu_second"]
+
+    with emulate.emulated({slow_cpu: 4.0}) as emulation:
+        if pace(answer(balance("--json", "--", "true"))) > 0.7:
+            pytest.skip("the kernel takes the emulator's work for time that the program did not have")
+        emulation.pause()
+        later = threading.Timer(0.3, emulation.resume)
+        later.start()
+        found = answer(balance("--json", "--", *busy_for(3)))
+        later.join()
+    assert pace(found) < 0.8
+
+
 @pytest.mark.machine
 def test_what_linux_does_well_is_left_alone() -> None:
-    program = "import time; end = time.monotonic() + 1.5\nwhile time.monotonic() < end: pass"
-    found = answer(balance("--json", "--", sys.executable, "-c", program))
+    found = answer(balance("--json", "--", *busy_for(1.5)))
     assert found["helped"] is False
     assert found["left_alone_because"]
 
