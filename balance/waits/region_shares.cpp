@@ -97,7 +97,7 @@ void region_shares::share_out() noexcept {
     }
     double sum = 0;
     for (std::size_t k = 0; k < members_; ++k) {
-        before_[k] = std::min(whole, static_cast<std::uint32_t>(std::lround(sum * whole)));
+        before_[k] = static_cast<std::uint32_t>(std::min(1.0, sum) * whole + 0.5);
         if (!left_out[k]) sum += known_[k].speed * (time - known_[k].from());
     }
     before_[members_] = whole;

@@ -14,7 +14,7 @@ from tautochrone.machine import runners
 
 # As balance/page.hpp has it.
 MAGIC = 0x65636E616C616274
-VERSION = 6
+VERSION = 7
 IS_HELD = 3
 SLOTS = 1024
 CPUS = 1024
@@ -24,9 +24,10 @@ SLOTS_AT = (SPEEDS_AT + 8 + 4 * CPUS + 63) // 64 * 64
 SLOT_BYTES = 64
 GIVEN_AT = SLOTS_AT + SLOTS * SLOT_BYTES
 GIVEN_BYTES = 128
-LENDING_AT = GIVEN_AT + GIVEN_BYTES + 4
+LENDING_AT = GIVEN_AT + GIVEN_BYTES + 8
 PACES_AT = LENDING_AT + 8
-BYTES = (PACES_AT + 4 * CPUS + 63) // 64 * 64
+SHARED_OUT_AT = PACES_AT + 4 * CPUS
+BYTES = (SHARED_OUT_AT + 8 * CPUS + 63) // 64 * 64
 
 
 @dataclass(frozen=True)
