@@ -14,7 +14,7 @@ namespace tauto::balance {
 
 namespace {
 
-constexpr nanoseconds probe_for = 500'000;  // of CPU time
+constexpr nanoseconds sample_for = 500'000;  // of CPU time
 constexpr auto every = std::chrono::milliseconds(500);
 constexpr auto soon = std::chrono::milliseconds(20);
 constexpr int steps_of_a_block = 2'000;  // some 3 us
@@ -70,7 +70,7 @@ void paces::run() {
     while (!ends_.wait_for(lock, again ? soon : every, [this] { return over_; })) {
         lock.unlock();
         probed seen;
-        const bool is_of_it = probe_one(cpus_[next], probe_for, for_so_long::processor, seen);
+        const bool is_of_it = probe_one(cpus_[next], sample_for, for_so_long::processor, seen);
         lock.lock();
         spent_ += seen.processor;
         if (is_of_it) samples_.push_back({next, seen.pace()});

@@ -12,7 +12,7 @@ namespace tauto::balance {
 namespace {
 
 // 32 bytes a sample: one each millisecond fills a page in an eighth of a second.
-constexpr std::array<std::size_t, 2> pages_to_try{2, 1};
+constexpr std::array<std::size_t, 2> pages_of_samples{2, 1};
 
 struct record_of_sample {
     std::uint64_t address;
@@ -44,7 +44,7 @@ std::unique_ptr<samples> sample_thread(pid_t thread, nanoseconds period) {
     perf_event_attr what =
         software_event(PERF_COUNT_SW_TASK_CLOCK, PERF_SAMPLE_IP | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU);
     what.sample_period = static_cast<std::uint64_t>(period);
-    auto from = recording::begin(what, thread, pages_to_try);
+    auto from = recording::begin(what, thread, pages_of_samples);
     return from ? std::make_unique<recorded>(std::move(from)) : nullptr;
 }
 
