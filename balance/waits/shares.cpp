@@ -17,7 +17,8 @@ namespace tauto::balance {
 namespace {
 
 constexpr std::uint32_t places_of_a_code = 4;  // in the table of regions
-constexpr double short_region = 2.5e6;         // ns
+constexpr double short_region = 1.8e6;         // ns
+constexpr double short_no_more = 2.2e6;        // the same, for one that was short
 constexpr double follows = 0.2;                // of the length of a run
 constexpr int spin_milliseconds = 1;           // the least that the runtime knows
 
@@ -93,6 +94,7 @@ team_shares::region& region_of(team_shares& team, const void* code) noexcept {
         chosen->seats = team.seats;
         chosen->is_shared = true;
         chosen->length = 0;
+        chosen->is_short = false;
         chosen->shares.begin(std::span(team.weights).first(team.members));
     }
     return *chosen;
@@ -100,8 +102,9 @@ team_shares::region& region_of(team_shares& team, const void* code) noexcept {
 
 // In a short region whose members have a CPU each and end together, to sleep and to be woken up takes longer
 // than to wait. In a longer one who waits sleeps, and lends its CPU (lending.hpp).
-bool suits_spinning(const team_shares::region& one) noexcept {
-    return one.is_shared && one.length > 0 && one.length < short_region;
+bool suits_spinning(team_shares::region& one) noexcept {
+    one.is_short = one.length > 0 && one.length < (one.is_short ? short_no_more : short_region);
+    return one.is_shared && one.is_short;
 }
 
 void spin(team_shares& team, bool spins) noexcept {

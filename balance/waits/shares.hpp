@@ -34,6 +34,7 @@ struct team_shares {
         const void* code = nullptr;  ///< null: free
         std::uint32_t seats = 0;     ///< which these shares are for
         bool is_shared = true;       ///< it has a loop whose shares were asked for
+        bool is_short = false;       ///< so that who waits in it had better spin
         double length = 0;           ///< ns of its last runs; 0: not known
         region_shares shares;
     };
