@@ -84,7 +84,7 @@ void controller::run(int signals, const std::function<bool()>& ended) {
             if (ended()) break;
             next_ask = timer::now() + ask_every;
         }
-        if (follow_paces() && resting()) window_ends_ = now;
+        if (follow_paces() && asks()) start_over(now);
         if (!resting() && now >= std::min(next_look_, window_ends_)) look(now);
         if (!resting() && now >= next_search_) {
             team_.search();
@@ -104,7 +104,23 @@ void controller::run(int signals, const std::function<bool()>& ended) {
         timer::to_seconds(timer::processor_time() - processor_before + paces_.spent());
 }
 
-// True where a CPU has become faster or slower.
+void controller::start_over(nanoseconds now) {
+    if (!resting()) look(now);
+    account_.seconds_of[static_cast<std::size_t>(done_)] += timer::to_seconds(now - window_began_);
+    suspected_.reset();
+    team_.unseen().forget();
+    const bool rested = resting();
+    effect_.start_over();
+    team_.forget_places();
+    if (rested) {
+        team_.begin_window();
+        next_search_ = next_look_ = now;
+    }
+    team_.take_tally();
+    begin_window(now);
+}
+
+// True where a CPU has become much faster or slower.
 bool controller::follow_paces() {
     bool changed = false;
     for (const paces::sample& one : paces_.take()) changed |= cpus_.note_pace(one.index, one.pace);

@@ -55,6 +55,7 @@ class controller {
 
   private:
     bool follow_paces();
+    void start_over(nanoseconds now);
     void look(nanoseconds now);
     std::vector<member*> on_our_cpus();
     std::vector<worker> as_workers(std::span<member* const> members) const;

@@ -106,6 +106,20 @@ paired_ratio effect::ratio() const {
     return tauto::detail::judge(logs_, 0.95, 1);
 }
 
+void effect::start_over() {
+    phase_ = phase::watches;
+    way_ = best_ = way::alone;
+    best_rate_ = spun_alone_ = 0;
+    usual_ = alone_ = {};
+    began_seated_ = begins_ = fell_ = false;
+    left_.clear();
+    known_.clear();
+    open_.clear();
+    recent_.clear();
+    rate_of_ = {};
+    visits_ = 0;
+}
+
 void effect::add(window seen) {
     if (spins_as_much(seen)) seen.work = std::min(seen.work, alone_.rate() * seen.seconds);
     if (seen.done == way::alone && (phase_ == phase::tries || phase_ == phase::keeps)) {

@@ -85,6 +85,8 @@ class effect {
     std::size_t pairs() const { return logs_.size(); }
     // Whether it was seen to help, wrong once in 20 programs that it does not help.
     bool ever_kept() const { return kept_; }
+    // What was seen until now tells nothing: CPUs have become faster or slower.
+    void start_over();
     // Why it is left alone now, or was to the end.
     const std::string& reason() const { return reason_; }
     // The part of their CPU time in which threads waited unseen while they were left alone; 0: none known.

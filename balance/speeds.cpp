@@ -21,6 +21,7 @@ constexpr double forgets_within = 2e9;   // ns in which nobody does
 constexpr double least_share = 0.01;
 constexpr double usual_takes = 10;    // times as long to follow and to forget
 constexpr double follows_pace = 0.1;  // of what a sample shows
+constexpr double much_changed = 1.5;
 
 // No two measurements agree better than to `same_speed`.
 double in_relation_to(double fastest, double pace) {
@@ -104,6 +105,7 @@ bool speeds::all_equal() const {
 bool speeds::note_pace(std::size_t index, double blocks) {
     double& known = now_[index].blocks;
     if (known <= 0 || blocks <= 0) return false;
+    const double before = known;
     const double unconfirmed = std::exchange(unconfirmed_[index], 0.0);
     const bool is_usual = blocks < changed_pace * known && known < changed_pace * blocks;
     if (is_usual) {
@@ -119,7 +121,7 @@ bool speeds::note_pace(std::size_t index, double blocks) {
         now_[i].pace = in_relation_to(fastest, now_[i].blocks);
         per_second_[i] = now_[i].pace * std::max(now_[i].share, least_share);
     }
-    return !is_usual;
+    return much_changed * std::min(known, before) < std::max(known, before);
 }
 
 void speeds::note(std::size_t index, nanoseconds span, nanoseconds wanted, nanoseconds had) {

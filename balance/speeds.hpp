@@ -47,7 +47,7 @@ class speeds {
     // Of the last `span`, threads wanted a CPU for `wanted` and had it for `had`.
     void note(std::size_t index, nanoseconds span, nanoseconds wanted, nanoseconds had);
     // A sample of its pace, in blocks of the probe in a ns of CPU time.
-    // True where it shows, with the sample before, that the pace has changed.
+    // True where it shows, with the sample before, that the pace has changed much.
     bool note_pace(std::size_t index, double blocks);
 
   private:

@@ -66,6 +66,8 @@ class team {
     void search();
     // Watches nobody any more; a search begins anew.
     void forget();
+    // CPUs have become faster or slower: what a place was worth until now is no measure.
+    void forget_places() { of_a_place_ = unlike_ = 0; }
     // Watches switches, where the system allows it, or reads /proc at each look. A thread that is interrupted
     // often is slowed by the first: one whose CPU `tauto emulate` slows takes 6 % longer.
     void watch_exactly(bool exactly);

@@ -362,6 +362,19 @@ TEST_CASE("who_begins_seated_is_compared_with_linux_and_looks_for_better_ways") 
     CHECK(judged.now() == effect::phase::keeps);
 }
 
+TEST_CASE("what_is_kept_is_left_and_looked_for_anew_when_cpus_have_changed") {
+    effect judged(1);
+    while (judged.now() != effect::phase::keeps) after(judged, {judged.next() == way::alone ? 0.5 : 0.8});
+    judged.start_over();
+    CHECK(judged.now() == effect::phase::watches);
+    CHECK(judged.next() == way::alone);
+    const way first = after(judged, {0.5});
+    CHECK(first != way::alone);  // none of the rates of before counts
+    CHECK(judged.now() == effect::phase::looks);
+    while (judged.now() == effect::phase::looks) after(judged, {0.4});
+    CHECK(judged.now() != effect::phase::keeps);
+}
+
 TEST_CASE("a_way_that_becomes_possible_later_is_looked_at") {
     for (const double moved : {0.52, 1.0}) {  // compared with Linux, and kept
         effect judged(1);
@@ -1021,6 +1034,9 @@ TEST_CASE("a pace has changed when two samples in a row say so") {
     CHECK(cpus.per_second()[0] == 1.0);
     for (int k = 0; k < 100; ++k) CHECK_FALSE(cpus.note_pace(1, 0.23));  // slowly
     CHECK(cpus[1].pace == doctest::Approx(0.575).epsilon(0.01));
+    for (int k = 0; k < 2; ++k) CHECK_FALSE(cpus.note_pace(1, 0.3));  // at once, but not much
+    CHECK(cpus[1].pace == doctest::Approx(0.75).epsilon(0.01));
+    for (int k = 0; k < 2; ++k) CHECK_FALSE(cpus.note_pace(1, 0.23));
     CHECK_FALSE(cpus.note_pace(0, 0.2));
     CHECK(cpus.note_pace(0, 0.2));
     CHECK(cpus[0].pace == doctest::Approx(0.2 / 0.23).epsilon(0.01));
