@@ -12,8 +12,8 @@ The parts, all but the last with the last CPU, or ``--slow`` of them, slower by 
 - ``equal``: the same programs and a loop on equal CPUs.
 
 Times of loops are their own, for each millisecond of work: the balanced one runs longer. Those of other
-programs are of the whole process, and the table says whether both sides gave the same answer. Threads wait
-passively on all sides; how, is told to the runtimes by `tauto balance` itself on its side. The emulator
+programs are of the whole process, and the table says whether both sides gave the same answer. The
+variables of passive waits are set on all sides but that of `tauto balance`, which sets them itself. The emulator
 calibrates once a turn, and no side has a part of that.
 """
 
