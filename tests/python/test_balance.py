@@ -21,7 +21,7 @@ from tautochrone.errors import TautoError
 from tautochrone.machine import emulate, runners
 from tautochrone.machine.balance import BalanceRequest
 from tautochrone.schemas.of_executables import Balance
-from tune_fakes import compiled
+from tune_fakes import compiled_with_libomp
 
 pytestmark = pytest.mark.timed
 LOOP = "tauto-bench-static-loop"
@@ -383,21 +383,9 @@ def test_openblas_gets_no_thread_for_a_cpu_that_would_hold_up_the_others(slow_cp
     assert f"{name}={fast}" in str(found["variables_set"])
 
 
-def compiled_by_clang(source: str, folder: Path) -> str:
-    libomp = runners.find_libomp()
-    if libomp is None:
-        pytest.skip("LLVM's OpenMP runtime is not here (Debian: libomp5)")
-    (folder / "libomp.so").symlink_to(libomp)
-    return compiled(source, folder, "-fopenmp", f"-L{folder}", compiler="clang")
-
-
-def loop_of_clang(folder: Path) -> str:
-    return compiled_by_clang("shared_loop.c", folder)
-
-
 @pytest.mark.machine
 def test_a_loop_of_clang_is_shared_out_by_speed(slow_cpu: int, tmp_path: Path) -> None:
-    program = loop_of_clang(tmp_path)
+    program = compiled_with_libomp("shared_loop.c", tmp_path)
     loop = [program, "600", "2000"]
     environment = {**os.environ, "OMP_NUM_THREADS": "2"}
     alone = run_to_end(loop, check=True, env=environment).stdout.split()
@@ -411,7 +399,7 @@ def test_a_loop_of_clang_is_shared_out_by_speed(slow_cpu: int, tmp_path: Path) -
 
 @pytest.mark.machine
 def test_who_has_a_cpu_of_its_own_spins_shortly_unless_that_was_chosen(slow_cpu: int, tmp_path: Path) -> None:
-    program = compiled_by_clang("spin_time.c", tmp_path)
+    program = compiled_with_libomp("spin_time.c", tmp_path)
     names = ("OMP_NUM_THREADS", "KMP_BLOCKTIME", "OMP_WAIT_POLICY")
     plain = {name: value for name, value in os.environ.items() if name not in names}
 
@@ -435,7 +423,7 @@ def test_who_has_a_cpu_of_its_own_spins_shortly_unless_that_was_chosen(slow_cpu:
 @pytest.mark.machine
 def test_llvms_runtime_starts_a_thread_for_each_cpu(slow_cpu: int, tmp_path: Path) -> None:
     """It asks the kernel itself how many CPUs it has: who is alone must not sit on one."""
-    program = loop_of_clang(tmp_path)
+    program = compiled_with_libomp("shared_loop.c", tmp_path)
     without = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
     with emulate.emulated({slow_cpu: 4.0}):
         found = answer(balance("--json", "--", program, "600", "2000", env=without))

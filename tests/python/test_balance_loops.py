@@ -12,8 +12,7 @@ import pytest
 
 from balance_page import BalancePage
 from processes import run_to_end
-from tautochrone.machine import runners
-from tune_fakes import compiled
+from tune_fakes import compiled_with_libomp
 
 pytestmark = pytest.mark.timed
 
@@ -24,13 +23,9 @@ AGAIN = {"inside-two"}  # the region of inside-one, which has learned from that 
 
 
 def built(source: str, folder: Path) -> Path:
-    libomp = runners.find_libomp()
-    if libomp is None:
-        pytest.skip("LLVM's OpenMP runtime is not here (Debian: libomp5)")
     if len(CPUS) < 2:
         pytest.skip("needs two CPUs")
-    (folder / "libomp.so").symlink_to(libomp)
-    return Path(compiled(source, folder, "-fopenmp", f"-L{folder}", compiler="clang"))
+    return compiled_with_libomp(source, folder)
 
 
 @pytest.fixture(scope="module")

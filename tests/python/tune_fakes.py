@@ -19,6 +19,7 @@ from recorded_space import RecordedSpace
 from tautochrone.energy.find import Found
 from tautochrone.energy.meter import Unavailable
 from tautochrone.inspection.findings import Findings, RuntimeFound, Schedules
+from tautochrone.machine import runners
 from tautochrone.machine.record import Availability, Cpu, Kind, Machine, Measured, MeasuredCpu
 from tautochrone.measuring.clock import VirtualClock
 from tautochrone.measuring.executor import Executor
@@ -183,3 +184,12 @@ def compiled(source: str, folder: Path, *options: str, compiler: str = "gcc") ->
     if done.returncode != 0:
         pytest.skip(f"{compiler} cannot build it: {done.stderr.splitlines()[-1]}")
     return program
+
+
+def compiled_with_libomp(source: str, folder: Path) -> Path:
+    """The same by clang, with LLVM's OpenMP."""
+    libomp = runners.find_libomp()
+    if libomp is None:
+        pytest.skip("LLVM's OpenMP runtime is not here (Debian: libomp5)")
+    (folder / "libomp.so").symlink_to(libomp)
+    return compiled(source, folder, "-fopenmp", f"-L{folder}", compiler="clang")
