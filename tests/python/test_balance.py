@@ -399,16 +399,16 @@ def test_a_loop_of_clang_is_shared_out_by_speed(slow_cpu: int, tmp_path: Path) -
 
 @pytest.mark.machine
 def test_who_has_a_cpu_of_its_own_spins_shortly_unless_that_was_chosen(slow_cpu: int, tmp_path: Path) -> None:
-    program = compiled_with_libomp("spin_time.c", tmp_path)
+    program = compiled_with_libomp("shared_loop.c", tmp_path)
     names = ("OMP_NUM_THREADS", "KMP_BLOCKTIME", "OMP_WAIT_POLICY")
     plain = {name: value for name, value in os.environ.items() if name not in names}
 
     def spin_time(*arguments: str, way: str = "seats", **variables: str) -> list[str]:
-        words = ("--only", way, "--", program, *arguments)
-        return balance(*words, env={**plain, **variables}).stdout.split()
+        words = ("--only", way, "--", program, "3000", "100", *arguments)
+        return balance(*words, env={**plain, **variables}).stdout.split()[::3]
 
     with emulate.emulated({slow_cpu: 4.0}):
-        times, answers = zip(
+        answers, times = zip(
             spin_time(),
             spin_time(way="fastest"),
             spin_time("7"),

@@ -1,10 +1,13 @@
-// A static loop, region after region. Says how many iterations the threads did that did least and most, and a
-// number that depends on all of the work.
+// A static loop of LLVM's OpenMP, region after region. Says a number that depends on all of the work, how many
+// iterations the threads did that did least and most, and for how many milliseconds threads were to spin after
+// a region, at most; a third argument sets that at the start.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 int omp_get_thread_num(void);
+int kmp_get_blocktime(void);
+void kmp_set_blocktime(int);
 
 enum { iterations = 960, most_threads = 64 };
 static uint64_t numbers[iterations];
@@ -13,6 +16,8 @@ static struct { _Alignas(64) long count; } of_thread[most_threads];
 int main(int count, char** values) {
     const long regions = count > 1 ? atol(values[1]) : 1;
     const long steps = count > 2 ? atol(values[2]) : 1;
+    if (count > 3) kmp_set_blocktime(atoi(values[3]));
+    int spins = 0;
     for (long region = 0; region < regions; ++region) {
 #pragma omp parallel for schedule(static)
         for (int i = 0; i < iterations; ++i) {
@@ -21,6 +26,7 @@ int main(int count, char** values) {
             numbers[i] = value;
             ++of_thread[omp_get_thread_num() % most_threads].count;
         }
+        if (kmp_get_blocktime() > spins) spins = kmp_get_blocktime();
     }
     long least = 0;
     long most = 0;
@@ -31,6 +37,6 @@ int main(int count, char** values) {
     }
     uint64_t all = 0;
     for (int i = 0; i < iterations; ++i) all ^= numbers[i];
-    printf("%016llx %ld %ld\n", (unsigned long long)all, least, most);
+    printf("%016llx %ld %ld %d\n", (unsigned long long)all, least, most, spins);
     return 0;
 }
