@@ -13,8 +13,8 @@ The parts, all but the last with the last CPU, or ``--slow`` of them, slower by 
 
 Times of loops are their own, for each millisecond of work: the balanced one runs longer. Those of other
 programs are of the whole process, and the table says whether both sides gave the same answer. The
-variables of passive waits are set on all sides but that of `tauto balance`, which sets them itself. The emulator
-calibrates once a turn, and no side has a part of that.
+variables of passive waits are set on all sides but that of `tauto balance`, which sets them itself. The
+emulator calibrates once a turn, and no side has a part of that.
 """
 
 from __future__ import annotations
