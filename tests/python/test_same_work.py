@@ -108,11 +108,18 @@ def test_a_fraction_of_the_cpu_time_is_believed_where_the_same_output_can_tell()
 
 def test_an_answer_that_its_first_run_left_for_the_others_is_no_work() -> None:
     right = runs("default", *["sum 49721.5\n"] * 3)
-    first, *others = runs("x", *["sum 49721.5\n"] * 4, cpu=0.03)
+    first, *others = runs("x", *["sum 49721.5\n"] * 6, cpu=0.03)
     worked = replace(first, user_seconds=1.0)
     wrong = same_work([*right, worked, *others], telling=True)
     assert wrong.keys() == {one.run for one in (first, *others)}
     assert "in all runs but its first" in wrong[first.run]
+    disturbed = replace(others[0], user_seconds=0.2)
+    wrong = same_work([*right, worked, disturbed, *others[1:]], telling=True)
+    assert "in all runs but its first" in wrong.get(first.run, ""), "one of the others took long, for once"
+    also = runs("y", *["sum 49721.5\n"] * 3, cpu=0.03)
+    assert same_work([*right, *also], telling=True) == {}
+    wrong = same_work([*right, worked, *others, *also], telling=True)
+    assert "another candidate's first run" in wrong[also[0].run]
     assert same_work([*right, worked, *others[:1]], telling=True) == {}, "two runs tell nothing yet"
     assert same_work([*right, first, *others], telling=True) == {}
 
@@ -205,7 +212,7 @@ def test_a_setting_under_which_the_work_is_not_done_never_wins(
 @pytest.mark.timed
 def test_a_setting_under_which_the_answer_comes_from_a_cache_never_wins(tmp_path: Path) -> None:
     script, cache = tmp_path / "job.sh", tmp_path / "cache"
-    busy = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; answer=$((i + 271828))"
+    busy = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; answer=$((i + 271828))"
     script.write_text(
         f'#!/bin/sh\n[ "$X" = b ] && [ -e {cache} ] && exec cat {cache}\n'
         f'{busy}\n[ "$X" = b ] && echo sum $answer > {cache}\necho sum $answer\n'

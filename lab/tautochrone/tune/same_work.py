@@ -9,7 +9,7 @@ stands for it, unless about as much CPU time is used: a program may be warned of
 Hardly any of the default's CPU time is no work, whatever was printed: "done" costs nothing. But threads that
 wait by spinning use many times the CPU time of the work. So the same output is believed where it could tell:
 where it has a number that stands neither in the command nor in the program's files; but not where the first
-run of a setting used many times the CPU time of its others, which then read what it left, such as a cache.
+run of any setting used many times the CPU time of its others, which then read what it left, such as a cache.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any, Self
 
 import msgspec
@@ -84,10 +85,12 @@ def same_work(rows: Sequence[Row], *, trial: Words | None = None, telling: bool 
         by_candidate.setdefault(row.name, []).append(row)
     default = by_candidate.pop(DEFAULT, [])
     printed = _words(default) + ([trial] if trial is not None else [])
+    left = any(_first_run_alone_worked(own) for own in by_candidate.values())
     wrong: dict[str, str] = {}
     for own in by_candidate.values():
         share = cpu_share(own, default)
-        reason = _printed_otherwise(_words(own), printed, share) or _worked_less(own, default, share, telling)
+        reason = _printed_otherwise(_words(own), printed, share)
+        reason = reason or _worked_less(own, default, share, telling, left)
         if reason:
             wrong |= {row.run: f"{reason} ({_REMEDY})" for row in own}
     return wrong
@@ -163,12 +166,17 @@ def _missing(wanted: set[str], lines: Sequence[str]) -> float:
     return len(told - {*lines}) / len(told) if told else 0.0
 
 
-def _worked_less(own: Sequence[Row], default: Sequence[Row], share: float | None, telling: bool) -> str:
+def _worked_less(
+    own: Sequence[Row], default: Sequence[Row], share: float | None, telling: bool, left: bool
+) -> str:
+    """`left`: whether the first run of any candidate left what did the work of its others."""
     if share is None or share >= LEAST_CPU_SHARE:
         return ""
     reason = f"it used {100 * share:.2g} % of the CPU time of the program as it is"
     if _first_run_alone_worked(own):
         return f"{reason} in all runs but its first: what that one left did their work"
+    if left:
+        return f"{reason}: what another candidate's first run left did the work"
     right = {words.exact for words in _words(default)}
     if len(right) != 1 or None in right or {words.exact for words in _words(own)} != right:
         return reason
@@ -180,7 +188,7 @@ def _worked_less(own: Sequence[Row], default: Sequence[Row], share: float | None
 def _first_run_alone_worked(own: Sequence[Row]) -> bool:
     first, *others = (cpu_seconds_of(row) for row in own)
     known = [seconds for seconds in others if seconds is not None]
-    return first is not None and len(known) >= 2 and max(known) < LEAST_CPU_SHARE * first
+    return first is not None and len(known) >= 2 and median(known) < LEAST_CPU_SHARE * first
 
 
 def _numbers(output: str) -> list[str]:
