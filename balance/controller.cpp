@@ -331,14 +331,19 @@ void controller::end_window(nanoseconds now) {
     begin_window(now);
 }
 
+// In a window that is left alone.
+bool controller::may_look_for_spins() const {
+    return asks() && !suspected_ && !resting() && what_to_do() == way::alone;
+}
+
 // After a suspicion that was unfounded, each time after twice as many windows: the trial may cost something.
 bool controller::looks_for_spins() const {
-    return asks() && !suspected_ && effect_.now() == effect::phase::watches && !team_.unseen().any_known() &&
+    return may_look_for_spins() && !team_.unseen().any_known() &&
            busy_windows_ % (1U << std::min(unfounded_, 10U)) == 0;
 }
 
 void controller::watch_code() {
-    if (!resting() && effect_.now() == effect::phase::watches && !suspected_) ++busy_windows_;
+    if (may_look_for_spins()) ++busy_windows_;
     const bool tells_places = team_.between_places() > 0;
     const bool needs_it =
         suspected_ || team_.unseen().any_known() || (looks_for_spins() && !cpus_.all_equal());

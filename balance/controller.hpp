@@ -78,6 +78,7 @@ class controller {
     // For the next window.
     void choose_way();
     bool asks() const { return how_.only == way::alone; }
+    bool may_look_for_spins() const;
     bool looks_for_spins() const;
     void watch_code();
     void confirm_spins();

@@ -12,12 +12,13 @@ constexpr double is_fast = 0.9;  // of the fastest CPU
 constexpr double is_slow = 0.75;
 constexpr std::size_t fewest_fast = 100;  // samples of a program
 constexpr std::size_t fewest_slow = 80;
-constexpr std::size_t most_samples = 20'000;  // what a program did long ago may be something else
-constexpr double of_note = 0.04;              // of the samples on fast CPUs
-constexpr double much_rarer = 0.35;           // on slow CPUs
-constexpr double much = 0.25;                 // of the samples on fast CPUs: else it is not worth a trial
-constexpr double fewest_to_confirm = 50;      // samples of a program
-constexpr double less = 0.6;                  // of the samples, as before
+constexpr double least_slow = 0.03;       // of the samples on fast CPUs, for each CPU
+constexpr double most_samples = 20'000;   // what a program did long ago may be something else
+constexpr double of_note = 0.04;          // of the samples on fast CPUs
+constexpr double much_rarer = 0.35;       // on slow CPUs
+constexpr double much = 0.25;             // of the samples on fast CPUs: else it is not worth a trial
+constexpr double fewest_to_confirm = 50;  // samples of a program
+constexpr double less = 0.6;              // of the samples, as before
 
 struct count {
     std::size_t fast = 0;
@@ -30,7 +31,6 @@ void spins::add(const code_place& where, std::size_t cpu) {
     std::vector<std::size_t>& on = seen_[where];
     if (on.size() <= cpu) on.resize(cpu + 1);
     ++on[cpu];
-    ++samples_;
 }
 
 bool spins::suspect(std::span<const double> speeds) {
@@ -44,16 +44,26 @@ bool spins::suspect(std::span<const double> speeds) {
         }
         return found;
     };
+    const count cpus = counted(std::vector<std::size_t>(speeds.size(), 1));
     std::map<std::uint64_t, count> all;
     for (const auto& [where, on] : seen_) {
         const count here = counted(on);
         all[where.program].fast += here.fast;
         all[where.program].slow += here.slow;
     }
+    // Threads that share the fast CPUs, because others have the slow ones, do not wait for who is slow.
+    std::erase_if(seen_, [&](const auto& entry) {
+        const count& whole = all[entry.first.program];
+        const double of_a_cpu = static_cast<double>(whole.fast) / static_cast<double>(cpus.fast);
+        return whole.fast >= fewest_fast &&
+               static_cast<double>(whole.slow) < least_slow * of_a_cpu * static_cast<double>(cpus.slow);
+    });
     std::map<std::uint64_t, double> part;
     std::vector<code_place> rare;
-    bool is_enough = samples_ > most_samples;
+    double samples = 0;
+    bool is_enough = false;
     for (const auto& [where, on] : seen_) {
+        samples += sum_of(on);
         const count& whole = all[where.program];
         if (whole.fast < fewest_fast || whole.slow < fewest_slow) continue;
         is_enough = true;
@@ -66,9 +76,8 @@ bool spins::suspect(std::span<const double> speeds) {
     }
     std::erase_if(rare, [&](const code_place& where) { return part[where.program] < much; });
     suspects_ = {rare.begin(), rare.end()};
-    if (!is_enough) return false;
+    if (!is_enough && samples < most_samples) return false;
     kept_ = std::exchange(seen_, {});
-    samples_ = 0;
     return !suspects_.empty();
 }
 
@@ -85,7 +94,6 @@ std::map<std::uint64_t, double> spins::totals(const counts& of) {
 std::vector<double> spins::confirm() {
     const counts now = std::exchange(seen_, {});
     const counts before = std::exchange(kept_, {});
-    samples_ = 0;
     std::map<std::uint64_t, double> all_now = totals(now);
     std::map<std::uint64_t, double> all_before = totals(before);
     double all = 0;

@@ -39,7 +39,6 @@ class spins {
     static double sum_of(const std::vector<std::size_t>& of_each_cpu);
 
     counts seen_;
-    std::size_t samples_ = 0;  // in it
     counts kept_;
     std::set<code_place> suspects_;
     std::set<code_place> known_;

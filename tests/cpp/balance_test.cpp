@@ -482,6 +482,14 @@ TEST_CASE("samples_are_gathered_until_they_tell") {
     CHECK(waits.confirm().empty());  // too few
 }
 
+TEST_CASE("samples_of_a_time_when_all_were_on_the_fast_cpus_are_not_counted") {
+    spins waits;
+    see(waits, 0x4010, {2, 0}, {1000, 2});
+    CHECK_FALSE(waits.suspect(fast_and_slow));
+    see(waits, 0x4010, {300, 0}, {200, 120});
+    CHECK(waits.suspect(fast_and_slow));
+}
+
 TEST_CASE("an_address_is_told_by_its_file_and_the_place_in_it") {
     const auto here = code::parts(
         "5560-5580 r--p 00000000 08:01 77  /usr/bin/solver\n"

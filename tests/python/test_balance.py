@@ -347,8 +347,8 @@ def test_threads_that_spin_while_they_wait_are_seen_and_moved(slow_cpu: int) -> 
     alone = run_to_end(loop, check=True).stdout.split()[1]
     words = ("--json", "--", *loop, "spins")
     with emulate.emulated({slow_cpu: 4.0}):
-        # One run of 8 s found them 6 times in 10 (Intel Xeon VM), so six find none once in 240.
-        for _ in range(6):
+        # One run finds them on an idle machine (66 of 66), and beside a compiler 12 times in 14.
+        for _ in range(3):
             spinning = balance(*words, preexec_fn=lambda: os.sched_setaffinity(0, {slow_cpu, fast_cpu}))
             assert spinning.stdout.split()[1] == alone
             found = answer(spinning)
@@ -358,7 +358,7 @@ def test_threads_that_spin_while_they_wait_are_seen_and_moved(slow_cpu: int) -> 
     if fast["share"] < 0.8:
         pytest.skip(f"other programs have CPU {fast_cpu}: nobody waits for the slow one alone")
     assert 0.1 < float(str(found["waited_unseen"])) < 0.8
-    assert found["threads_moved"] == 2
+    assert found["threads_moved"] in (2, 3), "the first thread may be moved while it starts the others"
     seconds = found["seconds_of_each_way"]
     assert isinstance(seconds, dict)
     assert seconds["moved"] > 0.3 * sum(seconds.values())
