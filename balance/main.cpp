@@ -52,11 +52,11 @@ void complain(const std::string& kind, const std::string& sentence) {
 std::string footer() {
     std::string text =
         "The command and its arguments follow --, for example: tauto-balance -- ./solver case.in\n\n"
-        "Set for the command unless it is set already, so that threads sleep while they wait:";
+        "Set where a CPU is slow by itself, so that threads sleep while they wait, unless it is set already:";
     for (const wait_setting& one : wait_settings())
         text += std::string("\n  ") + one.variable + "=" + one.value + "  (" + one.what + ")";
     text +=
-        "\n\nSet where a CPU is slow by itself, unless you have set one of them or ask for --keep-threads:"
+        "\n\nSet there, too, unless you have set one of them or ask for --keep-threads:"
         "\n  OMP_NUM_THREADS       more threads than CPUs, for programs linked with GCC's libgomp"
         "\n  OPENBLAS_NUM_THREADS  as many as there are fast CPUs, where the slow ones would hold them up";
     return text;
@@ -184,7 +184,7 @@ int run(options wish) {
         status = follow_process(wish.pid, self, all);
         found.fill(all);
     } else {
-        if (!wish.keep_waits) found.waits = set_waits(cpus.all_equal());
+        if (!wish.keep_waits && cpus.one_is_slow_by_itself()) found.waits = set_waits();
         const bool may_be_seated =
             library.marks != nullptr && (wish.how.only == way::alone || wish.how.only == way::seats);
         if (!wish.keep_threads) {  // first: the other may set a number that it reads

@@ -19,6 +19,7 @@ constexpr int times_where_unequal = 4;   // in 10 ms an interrupted CPU does a t
 constexpr double follows_within = 40e6;  // ns in which threads want a CPU: ten ticks of the slowest kernels
 constexpr double forgets_within = 2e9;   // ns in which nobody does
 constexpr double least_share = 0.01;
+constexpr double surely_slow = 0.9;   // work a second of CPU time, by that of the fastest
 constexpr double usual_takes = 10;    // times as long to follow and to forget
 constexpr double follows_pace = 0.1;  // of what a sample shows
 constexpr double much_changed = 1.9;  // an emulated CPU seems to change by 1.5 at times
@@ -100,6 +101,10 @@ double speeds::of_those_like_the_fastest(std::size_t count) const {
 bool speeds::all_equal() const {
     const auto [least, most] = std::ranges::minmax_element(per_second_);
     return *most < same_speed * *least;
+}
+
+bool speeds::one_is_slow_by_itself() const {
+    return std::ranges::any_of(now_, [](const cpu_speed& one) { return one.pace < surely_slow; });
 }
 
 bool speeds::note_pace(std::size_t index, double blocks) {

@@ -43,6 +43,8 @@ class speeds {
     // Of `count` of these at most.
     double of_those_like_the_fastest(std::size_t count) const;
     bool all_equal() const;
+    // Whether one has another pace. What a neighbour takes of a CPU may be over soon.
+    bool one_is_slow_by_itself() const;
 
     // Of the last `span`, threads wanted a CPU for `wanted` and had it for `had`.
     void note(std::size_t index, nanoseconds span, nanoseconds wanted, nanoseconds had);

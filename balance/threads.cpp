@@ -17,17 +17,9 @@ constexpr std::size_t most_a_cpu = 4;
 constexpr std::array<double, 3> may_be{0.85, 1.0, 1.15};  // of what the slow CPUs are said to do
 constexpr double a_thread_costs = 0.004;                  // of the time: it is woken up for each loop
 constexpr double worth_adding = 0.05;
-constexpr double surely_slow = 0.9;         // work a second of CPU time, by that of the fastest
 constexpr double worth_leaving_out = 1.15;  // so much more is done without the slow CPUs
 constexpr char variable[] = "OMP_NUM_THREADS";
 constexpr char openblas_variable[] = "OPENBLAS_NUM_THREADS";
-
-// What a neighbour takes may be over soon, and the number of threads stays.
-bool one_is_slow_by_itself(const speeds& cpus) {
-    for (std::size_t i = 0; i < cpus.size(); ++i)
-        if (cpus[i].pace < surely_slow) return true;
-    return false;
-}
 
 std::vector<std::string> set_to(const char* name, std::size_t threads) {
     const std::string value = std::to_string(threads);
@@ -81,7 +73,7 @@ std::size_t threads_for(std::span<const double> speeds) {
 
 std::vector<std::string> set_threads(const std::string& program, const speeds& cpus) {
     if (std::getenv(variable) != nullptr || !needs_library(program, "libgomp.so")) return {};
-    const std::size_t threads = one_is_slow_by_itself(cpus) ? threads_for(cpus.per_second()) : cpus.size();
+    const std::size_t threads = cpus.one_is_slow_by_itself() ? threads_for(cpus.per_second()) : cpus.size();
     if (threads == cpus.size()) return {};
     return set_to(variable, threads);
 }
@@ -103,7 +95,7 @@ std::vector<std::string> set_openblas_threads(const speeds& cpus) {
     for (const char* chosen : {openblas_variable, "GOTO_NUM_THREADS", variable})
         if (std::getenv(chosen) != nullptr) return {};
     const std::size_t threads =
-        one_is_slow_by_itself(cpus) ? spinning_threads_for(cpus.per_second()) : cpus.size();
+        cpus.one_is_slow_by_itself() ? spinning_threads_for(cpus.per_second()) : cpus.size();
     if (threads == cpus.size()) return {};
     return set_to(openblas_variable, threads);
 }

@@ -13,16 +13,16 @@ const std::vector<wait_setting>& wait_settings() {
         {"OPENBLAS_THREAD_TIMEOUT", "4", "OpenBLAS: 2^4 turns, its least"},
         {"OMPI_MCA_mpi_yield_when_idle", "1", "Open MPI"},
         // It binds a rank to a core by itself, which is good on equal ones. What is bound cannot be moved.
-        {"OMPI_MCA_hwloc_base_binding_policy", "none", "Open MPI 4, on unequal CPUs", true},
-        {"PRTE_MCA_hwloc_default_binding_policy", "none", "Open MPI 5, on unequal CPUs", true},
+        {"OMPI_MCA_hwloc_base_binding_policy", "none", "Open MPI 4"},
+        {"PRTE_MCA_hwloc_default_binding_policy", "none", "Open MPI 5"},
     };
     return all;
 }
 
-std::vector<std::string> set_waits(bool cpus_are_equal) {
+std::vector<std::string> set_waits() {
     std::vector<std::string> set;
     for (const wait_setting& one : wait_settings()) {
-        if (std::getenv(one.variable) != nullptr || (one.where_unequal && cpus_are_equal)) continue;
+        if (std::getenv(one.variable) != nullptr) continue;
         setenv(one.variable, one.value, 1);
         set.push_back(std::string(one.variable) + "=" + one.value);
     }

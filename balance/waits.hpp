@@ -1,5 +1,6 @@
 #pragma once
-// Threads that spin while they wait look like threads that work. Runtimes can be told to sleep instead.
+// Threads that spin while they wait look like threads that work. Runtimes can be told to sleep instead. On
+// equal CPUs they are not: there to wake somebody up in each short loop costs many times the loop.
 
 #include <string>
 #include <vector>
@@ -10,13 +11,12 @@ struct wait_setting {
     const char* variable;
     const char* value;
     const char* what;
-    bool where_unequal = false;  // only where the probe finds CPUs that are faster than others
 };
 
 const std::vector<wait_setting>& wait_settings();
 
 // Sets those that the user has not set. Returns them, as VARIABLE=VALUE.
-std::vector<std::string> set_waits(bool cpus_are_equal);
+std::vector<std::string> set_waits();
 
 // Whether that left it to us how long threads of LLVM's OpenMP spin.
 bool may_spin_in_openmp(const std::vector<std::string>& set);

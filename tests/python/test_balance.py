@@ -109,20 +109,6 @@ def test_command_ended_by_a_signal_gives_128_and_the_signal() -> None:
     assert balance("--", "sh", "-c", "kill -9 $$").returncode == 128 + 9
 
 
-def test_waits_are_set_but_not_those_of_the_user_and_not_if_they_are_to_be_kept() -> None:
-    words = ["sh", "-c", "echo $OMP_WAIT_POLICY,$GOMP_SPINCOUNT"]
-    environment = {name: value for name, value in os.environ.items() if name != "GOMP_SPINCOUNT"}
-    finished = balance("--json", "--", *words, env={**environment, "OMP_WAIT_POLICY": "active"})
-    assert finished.stdout == "active,0\n"
-    variables = answer(finished)["variables_set"]
-    assert isinstance(variables, list)
-    assert "GOMP_SPINCOUNT=0" in variables
-    assert not any(one.startswith("OMP_WAIT_POLICY") for one in variables)
-    kept = balance("--json", "--keep-waits", "--", *words, env={**environment, "OMP_WAIT_POLICY": "active"})
-    assert kept.stdout == "active,\n"
-    assert answer(kept)["variables_set"] == []
-
-
 PRELOADED = ["sh", "-c", "echo $LD_PRELOAD"]
 
 
@@ -269,6 +255,34 @@ def slow_cpu() -> int:
     if not can or len(allowed) < 2:
         pytest.skip(f"CPUs cannot be slowed here: {reason or 'there is only one'}")
     return allowed[-1]
+
+
+@pytest.mark.machine
+def test_waits_are_set_but_not_those_of_the_user_and_not_if_they_are_to_be_kept(slow_cpu: int) -> None:
+    words = ["sh", "-c", "echo $OMP_WAIT_POLICY,$GOMP_SPINCOUNT"]
+    environment = {name: value for name, value in os.environ.items() if name != "GOMP_SPINCOUNT"}
+    environment["OMP_WAIT_POLICY"] = "active"
+    with emulate.emulated({slow_cpu: 4.0}):
+        finished = balance("--json", "--", *words, env=environment)
+        kept = balance("--json", "--keep-waits", "--keep-threads", "--", *words, env=environment)
+    assert finished.stdout == "active,0\n"
+    variables = answer(finished)["variables_set"]
+    assert isinstance(variables, list)
+    assert "GOMP_SPINCOUNT=0" in variables
+    assert not any(one.startswith("OMP_WAIT_POLICY") for one in variables)
+    assert kept.stdout == "active,\n"
+    assert answer(kept)["variables_set"] == []
+
+
+@pytest.mark.machine
+def test_on_cpus_of_one_pace_waits_stay_as_they_are() -> None:
+    """Who sleeps after each short loop takes many times as long as who spins."""
+    plain = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    finished = balance("--json", "--", "sh", "-c", "echo $OMP_WAIT_POLICY", env=plain)
+    found = answer(finished)
+    is_unequal = any(one["work_per_cpu_second"] < 0.9 for one in answered_cpus(found))
+    assert finished.stdout == ("passive\n" if is_unequal else "\n")
+    assert bool(found["variables_set"]) == is_unequal
 
 
 @pytest.mark.machine
