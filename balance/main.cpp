@@ -184,6 +184,8 @@ int run(options wish) {
         status = follow_process(wish.pid, self, all);
         found.fill(all);
     } else {
+        if (library.marks != nullptr && !wish.keep_waits && may_spin_in_openmp())
+            library.marks->may_spin.store(1, std::memory_order_relaxed);
         if (!wish.keep_waits && cpus.one_is_slow_by_itself()) found.waits = set_waits();
         const bool may_be_seated =
             library.marks != nullptr && (wish.how.only == way::alone || wish.how.only == way::seats);
@@ -196,8 +198,6 @@ int run(options wish) {
             wish.how.begin_seated = !set.empty();
             found.waits.insert(found.waits.end(), set.begin(), set.end());
         }
-        if (library.marks != nullptr && may_spin_in_openmp(found.waits))
-            library.marks->may_spin.store(1, std::memory_order_relaxed);
         const bool shares_out =
             needs_library(*program, "libomp.so") || needs_library(*program, "libiomp5.so");
         if (may_be_seated && shares_out && !cpus.all_equal()) wish.how.begin_seated = true;

@@ -18,7 +18,7 @@ const std::vector<wait_setting>& wait_settings();
 // Sets those that the user has not set. Returns them, as VARIABLE=VALUE.
 std::vector<std::string> set_waits();
 
-// Whether that left it to us how long threads of LLVM's OpenMP spin.
-bool may_spin_in_openmp(const std::vector<std::string>& set);
+// Whether the user leaves it to us how long threads of LLVM's OpenMP spin. To be asked before these are set.
+bool may_spin_in_openmp();
 
 }  // namespace tauto::balance

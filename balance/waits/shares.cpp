@@ -107,8 +107,18 @@ bool suits_spinning(team_shares::region& one) noexcept {
     return one.is_shared && one.is_short;
 }
 
-void spin(team_shares& team, bool spins) noexcept {
-    if (std::exchange(team.spins, spins) != spins && can_spin()) spin_for(spins ? spin_milliseconds : 0);
+void spin(team_shares& team, int milliseconds) noexcept {
+    if (!may_spin() || !can_spin()) return;
+    const bool was_told = team.usual_spin_time >= 0;
+    if (was_told && team.spin_time == milliseconds) return;
+    if (!was_told) team.usual_spin_time = spin_time();
+    team.spin_time = milliseconds;
+    spin_for(milliseconds);
+}
+
+void spin_as_usual(team_shares& team) noexcept {
+    if (team.usual_spin_time >= 0 && can_spin()) spin_for(team.usual_spin_time);
+    team.usual_spin_time = -1;
 }
 
 }  // namespace
@@ -132,14 +142,14 @@ shared_run begin_run(const void* code) noexcept {
         find_weights(*team, *published);
     }
     if (team->members == 0) {
-        spin(*team, false);
+        spin_as_usual(*team);
         return {team};
     }
     team_shares::region& region = region_of(*team, code);
     // Waits of a program with tasks are not marked, and who spins would be taken for one who works.
     const bool spins =
         suits_spinning(region) && may_spin() && can_spin() && !tasks_seen.load(std::memory_order_relaxed);
-    spin(*team, spins);
+    spin(*team, spins ? spin_milliseconds : 0);
     return {team, &region, &region.shares, spins, now(), ++team->runs};
 }
 

@@ -44,7 +44,9 @@ struct team_shares {
     std::uint32_t seats = 0;     ///< goes up when a member gets another CPU, or the team another size
     std::uint32_t members = 0;   ///< with a weight each; 0: all loops are shared out equally
     std::uint32_t runs = 0;
-    bool spins = false;  ///< as the runtime was told last
+    /// Milliseconds for which threads spun before the runtime was told otherwise; negative: it was not.
+    int usual_spin_time = -1;
+    int spin_time = 0;  ///< as it was told last
     std::array<std::uint32_t, most_members> weights{};
     std::array<std::uint16_t, most_members> cpus{};
     std::array<seen_part, most_members> seen{};  ///< in the last run; too large for a small stack

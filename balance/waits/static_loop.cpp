@@ -38,7 +38,9 @@ struct place {
 struct team_functions {
     std::int32_t (*size)() = nullptr;
     std::int32_t (*level)() = nullptr;
-    void (*set_spin_time)(int milliseconds) = nullptr;  // of the team that this thread forks next; or null
+    // Of the team that this thread forks next, in milliseconds; both or none.
+    int (*spin_time)() = nullptr;
+    void (*set_spin_time)(int milliseconds) = nullptr;
 };
 
 void* base_of(void* function) noexcept {
@@ -54,10 +56,12 @@ team_functions find_team_functions() noexcept {
     if (runtime == nullptr || base_of(size) != runtime || base_of(level) != runtime ||
         base_of(dlsym(RTLD_NEXT, "__kmpc_for_static_init_4")) != runtime)
         return {};
-    void* spin_time = dlsym(RTLD_NEXT, "kmp_set_blocktime");
-    if (base_of(spin_time) != runtime) spin_time = nullptr;
+    void* spin_time = dlsym(RTLD_NEXT, "kmp_get_blocktime");
+    void* set_spin_time = dlsym(RTLD_NEXT, "kmp_set_blocktime");
+    if (base_of(spin_time) != runtime || base_of(set_spin_time) != runtime)
+        spin_time = set_spin_time = nullptr;
     return {reinterpret_cast<std::int32_t (*)()>(size), reinterpret_cast<std::int32_t (*)()>(level),
-            reinterpret_cast<void (*)(int)>(spin_time)};
+            reinterpret_cast<int (*)()>(spin_time), reinterpret_cast<void (*)(int)>(set_spin_time)};
 }
 
 std::atomic<int> looked{0};  // 1: found, 2: not there
@@ -153,6 +157,10 @@ std::int32_t region_level() noexcept {
 
 bool can_spin() noexcept {
     return functions.set_spin_time != nullptr && !program_sets_spin_time.load(std::memory_order_relaxed);
+}
+
+int spin_time() noexcept {
+    return functions.spin_time();
 }
 
 void spin_for(int milliseconds) noexcept {

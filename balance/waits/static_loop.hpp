@@ -14,6 +14,7 @@ std::int32_t region_level() noexcept;
 
 /// How long threads of the next regions that this thread forks spin before they sleep, where that can be set.
 bool can_spin() noexcept;
+int spin_time() noexcept;
 void spin_for(int milliseconds) noexcept;
 
 }  // namespace tauto::balance

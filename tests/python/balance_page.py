@@ -24,7 +24,8 @@ SLOTS_AT = (SPEEDS_AT + 8 + 4 * CPUS + 63) // 64 * 64
 SLOT_BYTES = 64
 GIVEN_AT = SLOTS_AT + SLOTS * SLOT_BYTES
 GIVEN_BYTES = 128
-LENDING_AT = GIVEN_AT + GIVEN_BYTES + 8
+MAY_SPIN_AT = GIVEN_AT + GIVEN_BYTES + 4
+LENDING_AT = MAY_SPIN_AT + 4
 PACES_AT = LENDING_AT + 8
 SHARED_OUT_AT = PACES_AT + 4 * CPUS
 BYTES = (SHARED_OUT_AT + 8 * CPUS + 63) // 64 * 64
@@ -63,6 +64,10 @@ class BalancePage:
         at = next(at for at, owner, *_ in self._slots() if owner & 0xFFFFFFFF == thread)
         struct.pack_into("=3H", self._bytes, at + 24, IS_HELD, cpu + 1, cpu + 1)
         os.sched_setaffinity(thread, {cpu})
+
+    def let_threads_spin(self) -> None:
+        """The user has not said for how long."""
+        struct.pack_into("=I", self._bytes, MAY_SPIN_AT, 1)
 
     def allow_lending(self, paces: Mapping[int, int]) -> None:
         """Threads that wait may take those on slower CPUs onto theirs."""

@@ -115,6 +115,32 @@ def test_a_region_learns_from_its_own_runs_what_its_members_can_do(tmp_path: Pat
     assert 3 * int(shared[1]) > int(shared[2])
 
 
+@pytest.mark.parametrize("may_be_set", [False, True])
+def test_threads_with_seats_hardly_spin_and_those_without_do_as_usual(
+    tmp_path: Path, may_be_set: bool
+) -> None:
+    program = built("shared_loop.c", tmp_path)
+    page = BalancePage()
+    if may_be_set:
+        page.let_threads_spin()
+    chosen = {"KMP_BLOCKTIME", "OMP_WAIT_POLICY"}
+    environment = {name: value for name, value in page.environment().items() if name not in chosen}
+
+    def spins(*steps: str) -> tuple[int, int]:
+        """At most and at least."""
+        words = [program, "20", *steps]
+        most, least = run_to_end(words, env=environment | settings(CPUS), check=True).stdout.split()[3:]
+        return int(most), int(least)
+
+    usual, least = spins("60000")
+    assert usual == least > 1
+    page.publish([2 if cpu == CPUS[0] else 1 for cpu in range(max(CPUS) + 1)])
+    first, least = spins("60000")
+    assert first == usual, "before it is known who sits where"
+    assert least <= 1 if may_be_set else least == usual
+    assert spins("60000", "7") == (7, 7), "the program has said it"
+
+
 def test_a_member_whose_share_is_empty_does_nothing(loops: Callable[..., Loops], plain: Loops) -> None:
     for weights, idle in ((1, 4_000_000), 0), ((4_000_000, 1), 1):
         found = loops(*weights)

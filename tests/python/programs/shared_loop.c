@@ -1,6 +1,6 @@
-// A static loop of LLVM's OpenMP, region after region. Says a number that depends on all of the work, how many
-// iterations the threads did that did least and most, and for how many milliseconds threads were to spin after
-// a region, at most; a third argument sets that at the start.
+// A static loop of LLVM's OpenMP, region after region. Says a number that depends on all of the work, how
+// many iterations the threads did that did least and most, and for how many milliseconds threads were to spin
+// after a region, at most and at least; a third argument sets that at the start.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,8 @@ int main(int count, char** values) {
     const long regions = count > 1 ? atol(values[1]) : 1;
     const long steps = count > 2 ? atol(values[2]) : 1;
     if (count > 3) kmp_set_blocktime(atoi(values[3]));
-    int spins = 0;
+    int least_spins = 0;
+    int most_spins = 0;
     for (long region = 0; region < regions; ++region) {
 #pragma omp parallel for schedule(static)
         for (int i = 0; i < iterations; ++i) {
@@ -26,7 +27,9 @@ int main(int count, char** values) {
             numbers[i] = value;
             ++of_thread[omp_get_thread_num() % most_threads].count;
         }
-        if (kmp_get_blocktime() > spins) spins = kmp_get_blocktime();
+        const int spins = kmp_get_blocktime();
+        if (spins > most_spins) most_spins = spins;
+        if (region == 0 || spins < least_spins) least_spins = spins;
     }
     long least = 0;
     long most = 0;
@@ -37,6 +40,6 @@ int main(int count, char** values) {
     }
     uint64_t all = 0;
     for (int i = 0; i < iterations; ++i) all ^= numbers[i];
-    printf("%016llx %ld %ld %d\n", (unsigned long long)all, least, most, spins);
+    printf("%016llx %ld %ld %d %d\n", (unsigned long long)all, least, most, most_spins, least_spins);
     return 0;
 }
