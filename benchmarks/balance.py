@@ -3,18 +3,18 @@
 The parts, all but the last with the last CPU, or ``--slow`` of them, slower by ``--factor``:
 
 - ``loops``: a static OpenMP loop, built by GCC and by clang, whose regions take so many milliseconds on one
-  fast CPU, or on all fast ones. Beside Linux alone stand threads pinned to a CPU each, more threads than
-  CPUs, and the fast CPUs alone.
+  fast CPU, or on all fast ones. Beside Linux alone stand threads that sleep while they wait, threads pinned
+  to a CPU each, more threads than CPUs, and the fast CPUs alone.
 - ``threads``: the same work by 4, 8 and 16 threads with pthread barriers.
 - ``spins``: by a thread for each CPU, which wait by looking at memory.
-- ``midway``: the CPU becomes slow in the middle of the run.
+- ``midway``: the CPU becomes slow in the middle of the run, of both compilers' loops.
 - ``programs``: programs of other people; beside those of OpenBLAS stand as many threads as fast CPUs.
-- ``equal``: the same programs and a loop on equal CPUs.
+- ``equal``: the same programs and loops on equal CPUs.
 
 Times of loops are their own, for each millisecond of work: the balanced one runs longer. Those of other
-programs are of the whole process, and the table says whether both sides gave the same answer. The
-variables of passive waits are set on all sides but that of `tauto balance`, which sets them itself. The
-emulator calibrates once a turn, and no side has a part of that.
+programs are of the whole process, and the table says whether all sides gave the same answer. Linux alone
+has the waits that a runtime has by itself, as has `tauto balance`, which may set them; on the other sides
+threads sleep. The emulator calibrates once a turn, and no side has a part of that.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from tautochrone.machine.probe import read_machine
 from tautochrone.results.journal import Journal
 from tautochrone.verdicts import median_interval
 
-SCHEMA = "tautochrone.balance-benchmark/3"
+SCHEMA = "tautochrone.balance-benchmark/4"
 REGIONS_MS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
 BARRIER_MS = 30.0
 SOURCE = Path(__file__).parent / "programs" / "static_loop.cpp"
@@ -60,7 +60,17 @@ PASSIVE = {
 PINNED = {**PASSIVE, "OMP_PROC_BIND": "true", "OMP_PLACES": "cores"}
 
 # Work on one fast CPU of each side of a loop, in seconds.
-SECONDS = {"fast": 0.6, "linux": 0.8, "pinned": 0.4, "balance": 5.0, "linux, more": 0.8}
+SECONDS = {
+    "fast": 0.6,
+    "linux": 0.8,
+    "linux, passive": 0.8,
+    "pinned": 0.4,
+    "balance": 5.0,
+    "linux, more": 0.8,
+}
+BEST = ("fast", "linux", "linux, passive")
+EQUAL_MS = (10.0, 0.3, 0.03)
+EQUAL_SECONDS = 3.0  # of work on one CPU
 
 Line = dict[str, Any]
 
@@ -68,7 +78,7 @@ Line = dict[str, Any]
 @dataclass(frozen=True)
 class Side:
     words: Sequence[str]
-    variables: Mapping[str, str] = field(default_factory=lambda: PASSIVE)
+    variables: Mapping[str, str] = field(default_factory=dict)
     cpus: frozenset[int] = frozenset()
 
     def run(self) -> tuple[str, float]:
@@ -137,7 +147,8 @@ class Bench:
 
         sides = {
             "fast": side("fast", {**PASSIVE, "OMP_NUM_THREADS": str(len(self.fast))}, self.fast),
-            "linux": side("linux", PASSIVE),
+            "linux": side("linux", {}),
+            "linux, passive": side("linux, passive", PASSIVE),
             "pinned": side("pinned", PINNED),
             "balance": side("balance", {}),
         }
@@ -160,12 +171,12 @@ class Bench:
             **self.sides({name: side(name) for name in ("linux", "balance")}),
         }
 
-    def midway(self, seconds: float, factor: float) -> Line:
+    def midway(self, compiler: str, seconds: float, factor: float) -> Line:
         """The CPU is fast for the first third of what the loop takes on equal CPUs."""
         regions = round(seconds * 1e3 / BARRIER_MS)
-        words = [self.loops["gcc"], str(round(self.each["gcc"] * BARRIER_MS)), str(regions)]
-        line: Line = {"midway": True}
-        sides = {"linux": Side(words), "balance": balanced(words)}
+        words = [self.loops[compiler], str(round(self.each[compiler] * BARRIER_MS)), str(regions)]
+        line: Line = {"midway": compiler}
+        sides = {"linux": Side(words), "linux, passive": Side(words, PASSIVE), "balance": balanced(words)}
         for name in self.chance.sample(sorted(sides), len(sides)):
             with emulated(dict.fromkeys(self.slow, factor)) as emulation:
                 emulation.pause()
@@ -176,17 +187,25 @@ class Bench:
                 later.join()
         return line
 
+    def equal_loop(self, compiler: str, milliseconds: float) -> Line:
+        regions = round(EQUAL_SECONDS * 1e3 / milliseconds)
+        words = [self.loops[compiler], str(round(self.each[compiler] * milliseconds)), str(regions)]
+        sides = {"linux": (Side(words), EQUAL_SECONDS), "balance": (balanced(words), EQUAL_SECONDS)}
+        return {"equal_loop": compiler, "equal_ms": milliseconds, **self.sides(sides)}
+
     def program(self, name: str, program: Program, place: str) -> Line:
         """All sides of a program, whose answers must be the same."""
         line: Line = {"program": name, "cpus": place}
         answers = set()
-        variables = {**PASSIVE, **program.variables}
         sides = {
-            "linux": Side(program.words, variables),
+            "linux": Side(program.words, program.variables),
             "balance": balanced(program.words, program.variables),
         }
+        passive = {**PASSIVE, **program.variables}
+        if place == "unequal":
+            sides["linux, passive"] = Side(program.words, passive)
         if program.threads and place == "unequal":
-            fewer = {**variables, program.threads: str(len(self.fast))}
+            fewer = {**passive, program.threads: str(len(self.fast))}
             sides["linux, fewer"] = Side(program.words, fewer)
         for side in self.chance.sample(sorted(sides), len(sides)):
             told, line[side] = sides[side].run()
@@ -213,13 +232,14 @@ def lines_of_a_turn(bench: Bench, asked: argparse.Namespace) -> Iterator[Line]:
             for name, call in calls.items():
                 yield bench.program(name, call, "unequal")
     if "midway" in parts:
-        yield bench.midway(10.0, asked.factor)
+        for compiler in bench.loops:
+            yield bench.midway(compiler, 10.0, asked.factor)
     if "equal" in parts:
-        loop = [bench.loops["gcc"], str(round(bench.each["gcc"] * 10)), "600"]
         for name, call in calls.items():
             yield bench.program(name, call, "equal")
-        line: Line = {"equal_loop": True}
-        yield line | bench.sides({"linux": (Side(loop), 6.0), "balance": (balanced(loop), 6.0)})
+        for compiler in bench.loops:
+            for region in EQUAL_MS:
+                yield bench.equal_loop(compiler, region)
 
 
 def _ratio(lines: Sequence[Line], of: Callable[[Line], float]) -> str:
@@ -244,16 +264,16 @@ def table(lines: Sequence[Line]) -> str:
     out = [
         "Times over those of the fast CPUs alone.",
         "",
-        "| slower by | loop | region | turns | Linux | Linux, more threads | pinned | `tauto balance` "
-        "| over the better of fast and Linux | over Linux | bound |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "| slower by | loop | region | turns | Linux | Linux, passive | more threads | pinned "
+        "| `tauto balance` | over the best of fast and Linux | over Linux | bound |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for (factor, compiler, region), found in _rows(lines, "factor", "compiler", "region_ms"):
         cells = [
             _ratio(found, _over(side, "fast")) if side in found[0] else ""
-            for side in ("linux", "linux, more", "pinned", "balance")
+            for side in ("linux", "linux, passive", "linux, more", "pinned", "balance")
         ]
-        cells.append(_ratio(found, lambda one: one["balance"] / min(one["fast"], one["linux"])))
+        cells.append(_ratio(found, lambda one: one["balance"] / min(one[side] for side in BEST)))
         cells.append(_ratio(found, _over("balance", "linux")))
         fast, slow = found[0].get("fast_cpus", 1), found[0].get("slow_cpus", 1)
         bound = fast / (fast + slow / factor)
@@ -261,24 +281,27 @@ def table(lines: Sequence[Line]) -> str:
         out.append(f"{title} {' | '.join(cells)} | {bound:.2f} |")
     out += [
         "",
-        "| | turns | `tauto balance` over Linux alone | over Linux, fewer threads | the same answer |",
-        "|---|---|---|---|---|",
+        "| | turns | `tauto balance` over Linux alone | over Linux, passive | over Linux, fewer threads "
+        "| the same answer |",
+        "|---|---|---|---|---|---|",
     ]
     kinds: dict[tuple[str, ...], Callable[[list[Any]], str]] = {
         ("factor", "threads"): lambda key: f"{key[1]} threads with barriers, factor {key[0]:g}",
         ("factor", "spinning"): lambda key: f"{key[1]} threads that spin, factor {key[0]:g}",
-        ("factor", "midway"): lambda key: f"slower by {key[0]:g} in the middle of the run",
+        ("factor", "midway"): lambda key: f"{key[1]}, slower by {key[0]:g} in the middle of the run",
         ("factor", "cpus", "program"): lambda key: f"{key[2]}, {key[1]} CPUs",
-        ("equal_loop",): lambda key: "static loop, 10 ms, equal CPUs",
+        ("equal_loop", "equal_ms"): lambda key: f"static loop, {key[0]}, {key[1]:g} ms, equal CPUs",
     }
     for names, name_of in kinds.items():
         for key, found in _rows(lines, *names):
             ratio = _ratio(found, _over("balance", "linux"))
-            with_fewer = [one for one in found if "linux, fewer" in one]
-            fewer = _ratio(with_fewer, _over("balance", "linux, fewer")) if with_fewer else ""
+            others = []
+            for side in ("linux, passive", "linux, fewer"):
+                having = [one for one in found if side in one]
+                others.append(_ratio(having, _over("balance", side)) if having else "")
             answers = [one["same_answer"] for one in found if "same_answer" in one]
             same = ("yes" if all(answers) else "no") if answers else "not compared"
-            out.append(f"| {name_of(key)} | {len(found)} | {ratio} | {fewer} | {same} |")
+            out.append(f"| {name_of(key)} | {len(found)} | {ratio} | {' | '.join(others)} | {same} |")
     return "\n".join(out)
 
 
