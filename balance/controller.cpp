@@ -309,6 +309,7 @@ void controller::end_window(nanoseconds now) {
         seen.busy = seen.reachable > 0 ? done.estimated / seen.reachable : 0;
         seen.of_fastest = seen.seconds * cpus_.of_those_like_the_fastest(done.threads);
         seen.equal = cpus_.all_equal();
+        seen.by_itself = cpus_.one_is_slow_by_itself();
         seen.possible = possible_ways();
     }
     account_.seconds_of[static_cast<std::size_t>(done_)] += timer::to_seconds(now - window_began_);

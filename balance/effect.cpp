@@ -111,7 +111,7 @@ void effect::start_over() {
     way_ = best_ = way::alone;
     best_rate_ = spun_alone_ = 0;
     usual_ = alone_ = {};
-    began_seated_ = begins_ = fell_ = false;
+    began_seated_ = begins_ = fell_ = was_unequal_ = false;
     left_.clear();
     known_.clear();
     open_.clear();
@@ -142,8 +142,11 @@ void effect::add(window seen) {
 }
 
 void effect::watch(const window& seen) {
+    const bool was_unequal = std::exchange(was_unequal_, !seen.equal && !seen.by_itself);
     if (seen.equal) return rest(shortest_rest, "no CPU was faster than another");
     if (seems_busy(seen)) return rest(shortest_rest, were_busy);
+    // Others are on a CPU for a moment on every machine: a way that leaves it out may cost half a window.
+    if (was_unequal_ && !was_unequal) return;
     begin_looking(seen);
 }
 

@@ -50,6 +50,7 @@ struct window {
     bool counted = false;       // `work` was counted, not estimated by the speeds of CPUs
     double spun = 0;            // of the CPU time: the part in which threads waited unseen, which is no work
     bool equal = true;          // no CPU is faster than another
+    bool by_itself = true;      // one is slow by itself, not because of others there
     std::vector<way> possible;  // besides leaving it alone, the most promising first
 
     double rate() const { return seconds > 0 ? work / seconds : 0; }
@@ -152,7 +153,8 @@ class effect {
     bool begins_ = false;    // with a way that was not compared yet
     int windows_ = 0;        // since it began
     bool kept_ = false;
-    bool fell_ = false;  // its rate, in the last pair
+    bool fell_ = false;         // its rate, in the last pair
+    bool was_unequal_ = false;  // CPUs were, in the last window that was watched, because of others there
     std::vector<double> logs_;
 };
 

@@ -482,6 +482,23 @@ TEST_CASE("samples_are_gathered_until_they_tell") {
     CHECK(waits.confirm().empty());  // too few
 }
 
+TEST_CASE("ways_are_looked_at_when_others_are_on_a_cpu_for_two_windows") {
+    effect all(1);
+    window seen = on_fast_and_slow();
+    seen.by_itself = false;
+    all.add(seen);
+    CHECK(all.now() == effect::phase::watches);
+    seen.equal = true;
+    all.add(seen);
+    CHECK(all.now() == effect::phase::rests);
+    all.add({});
+    seen.equal = false;
+    all.add(seen);
+    CHECK(all.now() == effect::phase::watches);
+    all.add(seen);
+    CHECK(all.now() == effect::phase::looks);
+}
+
 TEST_CASE("samples_of_a_time_when_all_were_on_the_fast_cpus_are_not_counted") {
     spins waits;
     see(waits, 0x4010, {2, 0}, {1000, 2});
