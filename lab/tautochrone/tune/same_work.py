@@ -85,7 +85,7 @@ def same_work(rows: Sequence[Row], *, trial: Words | None = None, telling: bool 
         by_candidate.setdefault(row.name, []).append(row)
     default = by_candidate.pop(DEFAULT, [])
     printed = _words(default) + ([trial] if trial is not None else [])
-    left = any(_first_run_alone_worked(own) for own in by_candidate.values())
+    left = {name for name, own in by_candidate.items() if _first_run_alone_worked(own)}
     wrong: dict[str, str] = {}
     for own in by_candidate.values():
         share = cpu_share(own, default)
@@ -167,13 +167,13 @@ def _missing(wanted: set[str], lines: Sequence[str]) -> float:
 
 
 def _worked_less(
-    own: Sequence[Row], default: Sequence[Row], share: float | None, telling: bool, left: bool
+    own: Sequence[Row], default: Sequence[Row], share: float | None, telling: bool, left: set[str]
 ) -> str:
-    """`left`: whether the first run of any candidate left what did the work of its others."""
+    """`left`: the candidates whose first run left what did the work of its others."""
     if share is None or share >= LEAST_CPU_SHARE:
         return ""
     reason = f"it used {100 * share:.2g} % of the CPU time of the program as it is"
-    if _first_run_alone_worked(own):
+    if own[0].name in left:
         return f"{reason} in all runs but its first: what that one left did their work"
     if left:
         return f"{reason}: what another candidate's first run left did the work"
