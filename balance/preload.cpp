@@ -104,6 +104,13 @@ std::string interpreter_of(std::string_view text) {
     return std::string(line.substr(0, line.find_first_of(" \t")));
 }
 
+// What the user says comes behind: of options the last counts.
+void put_before(const char* variable, std::string ours, char between) {
+    const char* const others = std::getenv(variable);
+    if (others != nullptr && *others != '\0') ours += between + std::string(others);
+    setenv(variable, ours.c_str(), 1);
+}
+
 }  // namespace
 
 std::string why_not_preloaded(const std::string& program) {
@@ -150,9 +157,10 @@ preloaded preload_marks(const std::string& program, const cpu_set_t& given) {
     made->given = given;
     const std::string path = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(descriptor);
     setenv(page_variable, path.c_str(), 1);
-    const char* const others = std::getenv("LD_PRELOAD");
-    if (others != nullptr && *others != '\0') library += std::string(":") + others;
-    setenv("LD_PRELOAD", library.c_str(), 1);
+    put_before("LD_PRELOAD", library, ':');
+    // A program of its own that the command starts may be built with a sanitizer, which refuses to come
+    // second.
+    put_before("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
     return {made, ""};
 }
 
