@@ -35,6 +35,7 @@ TAUTO_SYSTEM(pthread_setaffinity_np, nullptr);
 
 TAUTO_IN_FRONT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*code)(void*),
                                   void* data) noexcept {
+    tauto::balance::take_up_runtime_of(__builtin_return_address(0));
     const own_mask meanwhile;
     return original<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(real_pthread_create)(
         thread, attributes, code, data);

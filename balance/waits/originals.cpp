@@ -104,7 +104,7 @@ void* find(original_function& one) noexcept {
 }
 
 void find_originals() noexcept {
-    original_function* missing[most_functions];
+    static original_function* missing[most_functions];
     std::size_t count = 0;
     runtimes loaded;
     for (auto* one = __start_tauto_originals; one != __stop_tauto_originals; ++one) {
@@ -112,6 +112,7 @@ void find_originals() noexcept {
         if (!is_there && one->in_front != nullptr && count < most_functions) missing[count++] = one;
     }
     hide(missing, count);
+    expect_late_runtime(missing, count);
 }
 
 }  // namespace tauto::balance

@@ -2,6 +2,7 @@
 // The functions that this library stands in front of.
 
 #include <atomic>
+#include <cstddef>
 
 namespace tauto::balance {
 
@@ -19,8 +20,15 @@ void* find(original_function& one) noexcept;
 
 /// Looks up all, before the program's own code runs. A runtime's function that is not there is then not
 /// offered by this library either: a runtime that the program loads later is bound as if this library were
-/// not there, since it could not tell which of several copies a caller means.
+/// not there, since it could not tell which of several copies a caller means (late_runtime.cpp).
 void find_originals() noexcept;
+
+/// These are hidden, with their runtimes; see late_runtime.cpp. They are kept by the caller.
+void expect_late_runtime(original_function* const* functions, std::size_t count) noexcept;
+
+/// `caller`: code that starts a thread. Where it belongs to a runtime that was loaded after the start,
+/// whoever is bound to that copy calls this library's functions from now on.
+void take_up_runtime_of(const void* caller) noexcept;
 
 template <class Function>
 Function* original(original_function& one) noexcept {

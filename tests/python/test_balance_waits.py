@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -218,7 +219,7 @@ def test_a_region_may_share_any_number_of_variables(
     assert done.stdout == f"{2 * sum(range(10, 100))} {2 * (11 + 90 + 99)}\n", done.stderr
 
 
-def test_runtimes_that_are_loaded_later_are_left_to_those_who_brought_them(tmp_path: Path) -> None:
+def test_calls_go_to_the_runtime_that_the_caller_brought(tmp_path: Path) -> None:
     for number in (1, 2):
         runtime = f"libruntime{number}.so"
         for words in (
@@ -228,10 +229,36 @@ def test_runtimes_that_are_loaded_later_are_left_to_those_who_brought_them(tmp_p
             source = PROGRAMS / "own_runtime.c"
             done = run_to_end(["gcc", "-shared", "-fPIC", source, *words], cwd=tmp_path)
             assert done.returncode == 0, done.stderr
+    shutil.copy(tmp_path / "user1.so", tmp_path / "user3.so")
     script = "import ctypes, sys; print(*(ctypes.CDLL(name).answer() for name in sys.argv[1:]))"
-    words = [sys.executable, "-c", script, tmp_path / "user1.so", tmp_path / "user2.so"]
-    done = run_to_end(words, env=BalancePage().environment())
-    assert done.stdout == "1 2\n", done.stderr
+    users = [tmp_path / f"user{number}.so" for number in (1, 2, 1, 3, 2)]
+    done = run_to_end([sys.executable, "-c", script, *users], env=BalancePage().environment())
+    assert done.stdout == "1 2 1 1 2\n", done.stderr
+
+
+@pytest.mark.parametrize("bound", ["now", "lazily"])
+@pytest.mark.parametrize("sealed", ["relro", "norelro"])
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("way", ["barrier", "join", "between", "task"])
+def test_openmp_threads_of_a_library_that_is_loaded_later_are_marked(
+    tmp_path: Path, compiler: str, way: str, sealed: str, bound: str
+) -> None:
+    if (libomp := runners.find_libomp()) is not None:
+        (tmp_path / "libomp.so").symlink_to(libomp)
+    elif compiler == "clang":
+        pytest.skip("LLVM's OpenMP runtime is not here (Debian: libomp5)")
+    options = ("-fopenmp", "-shared", "-fPIC", "-DLATE", f"-L{tmp_path}", f"-Wl,-z,{sealed}")
+    library = compiled("openmp_waits.c", tmp_path, *options, compiler=compiler)
+    program = compiled("late.c", tmp_path, "-ldl")
+    page = BalancePage()
+    with conversation(page, program, library, bound, way) as talk:
+        thread = talk.heard("waits")
+        wait_until(lambda: thread in page.threads() and talk.waits(thread).depth > 0, "the mark")
+        talk.go_on()
+        assert talk.heard("works") == thread
+        assert talk.waits(thread).depth == 0
+        talk.go_on()
+        talk.heard("ended")
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
