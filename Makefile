@@ -2,10 +2,10 @@
 .DEFAULT_GOAL := help
 # The stages of `make test`, each with its time limit. Those of FIRST run two at a time, then python, whose tests do so
 # themselves. The others run three at a time, because many of their tests wait; tests of `machine` and `docs` that slow
-# CPUs take turns (tests/python/processes.py).
+# CPUs take turns (tests/python/processes.py). The longest begin first, each behind its own build.
 FIRST := style cpp
 THEN := python
-STAGES := $(FIRST) $(THEN) machine tsan asan models docs consumers browser
+STAGES := $(FIRST) $(THEN) machine tsan asan docs models consumers browser
 .PHONY: help docs study tools table schemas screenshots pictures vega wheel hashes deb release install uninstall test test-platforms test-repeat soak bench recipes race honesty build format clean install-packages remove-packages \
 	$(STAGES:%=test-%) no-stage build-default build-tsan build-asan
 MAKEFLAGS += --no-print-directory
@@ -97,9 +97,11 @@ test-style:
 	$(stage) 3m $(pytest) tests/checks/test_style.py
 test-cpp:
 	$(stage) 8m $(ctest) default
-test-tsan: build-tsan
+test-tsan:
+	@$(MAKE) build-tsan
 	$(stage) 12m $(ctest) tsan
-test-asan: build-asan
+test-asan:
+	@$(MAKE) build-asan
 	$(stage) 12m $(ctest) asan
 test-python:
 	$(stage) 20m env $(built_runners) $(pytest) -n $$(nproc) -m 'not machine' tests/python

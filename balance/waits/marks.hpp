@@ -8,8 +8,9 @@
 // (static_loop.cpp).
 //
 // Not marked: loops that look at memory without a call, mutexes, futexes that a program calls itself,
-// MPI_Test in a loop, Fortran's module mpi_f08; OpenMP in a program that makes tasks; OpenMP and MPI
-// libraries that a program loads after its start; static programs and those with more rights than their user.
+// MPI_Test in a loop, Fortran's module mpi_f08; OpenMP in a program that makes tasks; an MPI library that a
+// program loads after its start, and all OpenMP runtimes that it loads then but the first that starts threads
+// (late_runtime.cpp); static programs and those with more rights than their user.
 // Of these the kernel shows who sleeps.
 //
 // MPI's functions are timed, since who waits there spins, and so are waits of LLVM's regions whose loops are

@@ -521,7 +521,7 @@ def test_make_alone_prints_help_that_names_every_target() -> None:
 def test_make_test_runs_the_stages_that_were_asked_for_and_refuses_others() -> None:
     whole = make("-n", "test")
     assert "test-style test-cpp no-stage ||" in whole
-    assert "test-machine test-tsan test-asan test-models test-docs test-consumers test-browser " in whole
+    assert "test-machine test-tsan test-asan test-docs test-models test-consumers test-browser " in whole
     python_alone = make("-n", "test", "ONLY=cpp,python", "SKIP=cpp")
     assert "test-python no-stage ||" in python_alone
     assert "stage.sh build-default" in python_alone
