@@ -11,7 +11,9 @@
 
 #include <elf.h>
 #include <link.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,6 +44,12 @@ constexpr unsigned of_an_address = R_AARCH64_GLOB_DAT;
 #endif
 
 using address = std::uintptr_t;
+
+// The kernel adds nothing to it, if it may.
+bool can_be_written(std::atomic<address>& slot) noexcept {
+    const int add_nothing = FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0);
+    return syscall(SYS_futex, &slot, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0, &slot, add_nothing) >= 0;
+}
 
 // What the linker loaded: a program or a library, with the tables that it was linked by.
 class loaded_object {
@@ -82,21 +90,20 @@ class loaded_object {
             }
     }
 
-    // Also where the linker has made the table read-only.
+    // Also where the linker has made the table read-only. One that it will make so is left alone: it is not
+    // done with it, and would find it read-only too early.
     void write(std::atomic<address>& slot, address value) const {
         const auto at = reinterpret_cast<address>(&slot);
+        const auto size = static_cast<address>(sysconf(_SC_PAGESIZE));
         const auto sealed = std::ranges::find_if(segments_, [&](const ElfW(Phdr) & one) {
-            return one.p_type == PT_GNU_RELRO && at - base_ - one.p_vaddr < one.p_memsz;
+            const address end = (base_ + one.p_vaddr + one.p_memsz) / size * size;
+            return one.p_type == PT_GNU_RELRO && at >= base_ + one.p_vaddr && at < end;
         });
         if (sealed == segments_.end()) return slot.store(value, std::memory_order_release);
-        const auto size = static_cast<address>(sysconf(_SC_PAGESIZE));
         auto* const page = reinterpret_cast<void*>(at / size * size);
-        // What the linker leaves writable of the last page is in use by others.
-        const address end = (base_ + sealed->p_vaddr + sealed->p_memsz) / size * size;
-        const bool was_sealed = at < end;
-        if (was_sealed && mprotect(page, size, PROT_READ | PROT_WRITE) != 0) return;
+        if (can_be_written(slot) || mprotect(page, size, PROT_READ | PROT_WRITE) != 0) return;
         slot.store(value, std::memory_order_release);
-        if (was_sealed) mprotect(page, size, PROT_READ);
+        mprotect(page, size, PROT_READ);
     }
 
   private:
