@@ -261,6 +261,17 @@ def test_openmp_threads_of_a_library_that_is_loaded_later_are_marked(
         talk.heard("ended")
 
 
+def test_answers_are_right_while_users_of_a_late_runtime_come_and_go(tmp_path: Path) -> None:
+    users = [tmp_path / f"{number}.so" for number in range(3)]
+    options = ("-fopenmp", "-shared", "-fPIC", "-DSUM", "-Wl,-z,relro,-z,now")
+    for user in users:
+        compiled("late_loads.c", tmp_path, *options).rename(user)
+    program = compiled("late_loads.c", tmp_path, "-pthread", "-ldl")
+    environment = {**BalancePage().environment(), "OMP_WAIT_POLICY": "passive"}
+    done = run_to_end([program, *users], env=environment)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_mpi_ranks_are_marked_while_they_wait(
     built: Callable[..., Path], mpi: str, monkeypatch: pytest.MonkeyPatch
