@@ -197,7 +197,8 @@ def tuned(script: Path) -> TuneAnalysis:
 def test_a_setting_under_which_the_work_is_not_done_never_wins(
     tmp_path: Path, not_done: str, why: str
 ) -> None:
-    busy = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"
+    # To start `sleep` takes 2 ms of CPU time, and a tenth of the work's may be taken for work.
+    busy = "i=0; while [ $i -lt 90000 ]; do i=$((i+1)); done"
     script = tmp_path / "job.sh"
     says = "echo finished 31415926 of 31415926" if "finished" in not_done else ""
     script.write_text(f'#!/bin/sh\nif [ "$X" = b ]; then {not_done}; fi\n{busy}\n{says}\n')
