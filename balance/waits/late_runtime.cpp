@@ -21,7 +21,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string_view>
 
@@ -45,10 +44,12 @@ constexpr unsigned of_an_address = R_AARCH64_GLOB_DAT;
 
 using address = std::uintptr_t;
 
-// The kernel adds nothing to it, if it may.
+// The kernel is asked to add 0 to it, which fails where it is read-only. Where it cannot be asked, it may be
+// written.
 bool can_be_written(std::atomic<address>& slot) noexcept {
     const int add_nothing = FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0);
-    return syscall(SYS_futex, &slot, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0, &slot, add_nothing) >= 0;
+    return syscall(SYS_futex, &slot, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0, &slot, add_nothing) >= 0 ||
+           errno != EFAULT;
 }
 
 // What the linker loaded: a program or a library, with the tables that it was linked by.
