@@ -89,6 +89,32 @@ std::vector<T> numbers(int64 n, unsigned seed = 1) {
     return values;
 }
 
+// How many calls are timed together, each with an input of its own.
+int64 batch_of(int64 n) {
+    return n < 10'000 ? 20'000 / n : 1;
+}
+
+// The inputs of a batch. Short ones are shuffled before each call: the processor would learn one by heart,
+// and its rotations too.
+template <class T>
+class inputs {
+  public:
+    explicit inputs(std::vector<T> values, bool shuffled = true)
+        : shuffled_(shuffled && values.size() <= 100'000),
+          all_(as_size(batch_of(std::ssize(values))), std::move(values)) {}
+
+    std::vector<T>& drawn(int64 k) {
+        if (shuffled_) std::ranges::shuffle(all_[as_size(k)], random_);
+        return all_[as_size(k)];
+    }
+    const std::vector<T>& operator[](int64 k) const { return all_[as_size(k)]; }
+
+  private:
+    std::mt19937_64 random_{2};
+    bool shuffled_;
+    std::vector<std::vector<T>> all_;
+};
+
 template <class T>
 void scan(library which, int64 n, double seconds) {
     const std::vector<T> in = numbers<T>(n);
@@ -135,15 +161,15 @@ void scan(library which, int64 n, double seconds) {
     };
     const T all = std::accumulate(in.begin(), in.end(), T{});
     time_calls(
-        n < 10'000 ? 20'000 / n : 1, seconds, [](int64) {}, run,
+        batch_of(n), seconds, [](int64) {}, run,
         [&] { return std::abs(static_cast<double>(out.back() - all)) <= 1e-9 * static_cast<double>(n); });
 }
 
 template <class T, class Less>
-void sort(library which, std::vector<T> values, double seconds, Less less, bool rotated = true) {
-    const auto n = static_cast<int64>(values.size());
-    const int64 batch = n < 10'000 ? 20'000 / n : 1;
+void sort(library which, std::vector<T> values, double seconds, Less less, bool shuffled = true) {
+    const int64 batch = batch_of(std::ssize(values));
     std::vector<std::vector<T>> copies(as_size(batch), values);
+    inputs<T> in(std::move(values), shuffled);
     const auto run = [&](int64 k) {
         std::vector<T>& one = copies[as_size(k)];
         switch (which) {
@@ -167,21 +193,17 @@ void sort(library which, std::vector<T> values, double seconds, Less less, bool 
         }
     };
     time_calls(
-        batch, seconds,
-        [&](int64 k) {
-            // Short inputs differ: the processor would learn one by heart.
-            if (rotated && batch > 1) std::ranges::rotate(values, values.begin() + 1 + k % (n - 1));
-            copies[as_size(k)] = values;
-        },
-        run, [&] { return std::is_sorted(copies[0].begin(), copies[0].end(), less); });
+        batch, seconds, [&](int64 k) { copies[as_size(k)] = in.drawn(k); }, run,
+        [&] { return std::is_sorted(copies[0].begin(), copies[0].end(), less); });
 }
 
 void pack(library which, int64 n, double seconds) {
-    const std::vector<double> in = numbers<double>(n);
-    std::vector<double> out(in.size());
+    inputs<double> all(numbers<double>(n));
+    std::vector<double> out(as_size(n));
     int64 kept = 0;
     const auto small = [](double one) { return one < 0.5; };
-    const auto run = [&](int64) {
+    const auto run = [&](int64 k) {
+        const std::vector<double>& in = all[k];
         auto end = out.begin();
         switch (which) {
             case library::serial:
@@ -206,7 +228,7 @@ void pack(library which, int64 n, double seconds) {
                     begin[as_size(rank) + 1] = count;
 #pragma omp barrier
                     int64 place = 0;
-                    for (int64 k = 0; k <= rank; ++k) place += begin[as_size(k)];
+                    for (int64 r = 0; r <= rank; ++r) place += begin[as_size(r)];
                     for (int64 i = from; i < to; ++i)
                         if (small(in[as_size(i)])) out[as_size(place++)] = in[as_size(i)];
                 }
@@ -218,16 +240,15 @@ void pack(library which, int64 n, double seconds) {
         }
         kept = end - out.begin();
     };
-    const auto right = std::count_if(in.begin(), in.end(), small);
+    const auto right = std::count_if(all[0].begin(), all[0].end(), small);
     time_calls(
-        n < 10'000 ? 20'000 / n : 1, seconds, [](int64) {}, run,
+        batch_of(n), seconds, [&](int64 k) { all.drawn(k); }, run,
         [&] { return kept == right && std::all_of(out.begin(), out.begin() + kept, small); });
 }
 
 void partition(library which, int64 n, double seconds) {
-    const std::vector<double> in = numbers<double>(n);
-    const int64 batch = n < 10'000 ? 20'000 / n : 1;
-    std::vector<std::vector<double>> copies(as_size(batch), in);
+    inputs<double> in(numbers<double>(n));
+    std::vector<std::vector<double>> copies(as_size(batch_of(n)));
     const auto small = [](double one) { return one < 0.5; };
     int64 kept = 0;
     const auto run = [&](int64 k) {
@@ -251,20 +272,21 @@ void partition(library which, int64 n, double seconds) {
         }
         kept = end - one.begin();
     };
-    const auto right = std::count_if(in.begin(), in.end(), small);
+    const auto right = std::count_if(in[0].begin(), in[0].end(), small);
     time_calls(
-        batch, seconds, [&](int64 k) { copies[as_size(k)] = in; }, run,
+        batch_of(n), seconds, [&](int64 k) { copies[as_size(k)] = in.drawn(k); }, run,
         [&] { return kept == right && std::is_partitioned(copies[0].begin(), copies[0].end(), small); });
 }
 
 void histogram(library which, int64 n, double seconds, std::uint32_t bins) {
-    const std::vector<std::uint32_t> in = numbers<std::uint32_t>(n);
+    inputs<std::uint32_t> all(numbers<std::uint32_t>(n));
     const auto bin = [bins](std::uint32_t one) {
         return static_cast<std::uint32_t>(std::uint64_t{one} * bins >> 32);
     };
     std::vector<std::uint64_t> counts(bins);
     using table = std::vector<std::uint32_t>;
-    const auto run = [&](int64) {
+    const auto run = [&](int64 k) {
+        const std::vector<std::uint32_t>& in = all[k];
         switch (which) {
             case library::serial:
                 std::ranges::fill(counts, 0);
@@ -301,14 +323,15 @@ void histogram(library which, int64 n, double seconds, std::uint32_t bins) {
         }
     };
     time_calls(
-        n < 10'000 ? 20'000 / n : 1, seconds, [](int64) {}, run,
+        batch_of(n), seconds, [&](int64 k) { all.drawn(k); }, run,
         [&] { return std::accumulate(counts.begin(), counts.end(), int64{0}) == n; });
 }
 
 void least(library which, int64 n, double seconds) {
-    const std::vector<double> in = numbers<double>(n);
+    inputs<double> all(numbers<double>(n));
     int64 place = 0;
-    const auto run = [&](int64) {
+    const auto run = [&](int64 k) {
+        const std::vector<double>& in = all[k];
         auto found = in.begin();
         switch (which) {
             case library::serial:
@@ -354,9 +377,10 @@ void least(library which, int64 n, double seconds) {
         place = found - in.begin();
         asm volatile("" : : "r"(in.data()) : "memory");
     };
-    const int64 right = std::min_element(in.begin(), in.end()) - in.begin();
+    const std::vector<double>& last = all[batch_of(n) - 1];
     time_calls(
-        n < 10'000 ? 20'000 / n : 1, seconds, [](int64) {}, run, [&] { return place == right; });
+        batch_of(n), seconds, [&](int64 k) { all.drawn(k); }, run,
+        [&] { return place == std::min_element(last.begin(), last.end()) - last.begin(); });
 }
 
 // The element is at nine tenths of the sequence.
@@ -388,7 +412,7 @@ void find(library which, int64 n, double seconds) {
         asm volatile("" : : "r"(in.data()) : "memory");
     };
     time_calls(
-        n < 10'000 ? 20'000 / n : 1, seconds, [](int64) {}, run, [&] { return place == right; });
+        batch_of(n), seconds, [](int64) {}, run, [&] { return place == right; });
 }
 
 // Both functions, one of which other threads may take.
@@ -576,7 +600,7 @@ void stencil(library which, int64 n, double seconds) {
         return found == to;
     };
     time_calls(
-        n < 10'000 ? 20'000 / n : 1, seconds, [](int64) {}, run, right);
+        batch_of(n), seconds, [](int64) {}, run, right);
 }
 
 library library_called(std::string_view name) {
