@@ -13,6 +13,8 @@
 #include <vector>
 
 #include <tauto/algorithm_options.hpp>
+#include <tauto/always_inline.hpp>
+#include <tauto/lanes.hpp>
 #include <tauto/raw_buffer.hpp>
 #include <tauto/small_sort.hpp>
 #include <tauto/wavefront.hpp>
@@ -42,13 +44,28 @@ class marks {
         const range r = elements_of(t);
         index count = 0;
         for (index begin = r.begin; begin < r.end; begin += word_bits) {
-            const index bits = std::min(word_bits, r.end - begin);
-            std::uint64_t word = 0;
-            for (index k = 0; k < bits; ++k) word |= std::uint64_t{chosen(begin + k) ? 1U : 0U} << k;
+            const std::uint64_t word = word_of({begin, std::min(begin + word_bits, r.end)}, chosen);
             at(words_, begin / word_bits) = word;
             count += std::popcount(word);
         }
         return count;
+    }
+
+    // chosen(i) for up to 64 elements, the first in the lowest bit. Eight at a time do not wait for each
+    // other.
+    template <class Chosen>
+    [[nodiscard]] static std::uint64_t word_of(range r, Chosen& chosen) {
+        const auto bit = [&](index i) TAUTO_ALWAYS_INLINE { return std::uint64_t{chosen(i) ? 1U : 0U}; };
+        std::uint64_t word = 0;
+        index i = r.begin;
+        for (; r.end - i >= 8; i += 8) {
+            std::uint64_t some = 0;
+            each_part<8>([&](std::size_t k)
+                             TAUTO_ALWAYS_INLINE { some |= bit(i + static_cast<index>(k)) << k; });
+            word |= some << (i - r.begin);
+        }
+        for (; i < r.end; ++i) word |= bit(i) << (i - r.begin);
+        return word;
     }
 
     // call(i, whether it is set) for each element of a tile.
@@ -68,28 +85,53 @@ class marks {
     std::vector<std::uint64_t> words_;
 };
 
-// Copies a tile's chosen elements, of which there are `count`, to `to`.
+// Whether elements are copied where they are not chosen, too.
 template <class In, class Out>
-void copy_marked(const marks& chosen, index t, const In& in, Out to, index count) {
-    using value_type = std::iter_value_t<In>;
-    if constexpr (std::is_pointer_v<In> && std::is_pointer_v<Out> &&
-                  std::is_same_v<value_type, std::iter_value_t<Out>> &&
-                  std::is_trivially_copyable_v<value_type>) {
-        // Each element is written where the next chosen one belongs: a branch would often be guessed wrong.
-        // The last chosen one ends it, so that nothing is written behind.
-        Out const end = to + count;
+inline constexpr bool copies_freely = std::is_pointer_v<In>&& std::is_pointer_v<Out>&& std::is_same_v<
+    std::iter_value_t<In>, std::iter_value_t<Out>>&& std::is_trivially_copyable_v<std::iter_value_t<In>>;
+
+// Copies those of 64 elements that are chosen, and returns the end of the copies. Each element is written
+// where the next chosen one belongs: a branch would often be guessed wrong. The last chosen one ends it, so
+// that nothing is written behind.
+template <class T>
+T* copy_word(const T* from, T* to, std::uint64_t chosen) {
+    if (~chosen == 0) return std::copy_n(from, marks::word_bits, to);
+    for (; chosen != 0; ++from, chosen >>= 1) {
+        *to = *from;
+        to += chosen & 1;
+    }
+    return to;
+}
+
+// Copies a tile's chosen elements to `to`.
+template <class In, class Out>
+void copy_marked(const marks& chosen, index t, const In& in, Out to) {
+    if constexpr (copies_freely<In, Out>) {
         const range r = chosen.elements_of(t);
-        for (index begin = r.begin; to != end; begin += marks::word_bits) {
-            std::uint64_t bits = chosen.word(begin);
-            for (const value_type* from = in + begin; to != end && bits != 0; ++from, bits >>= 1) {
-                *to = *from;
-                to += bits & 1;
-            }
-        }
+        for (index begin = r.begin; begin < r.end; begin += marks::word_bits)
+            to = copy_word(in + begin, to, chosen.word(begin));
     } else {
         chosen.each(t, [&](index i, index bit) {
             if (bit != 0) *to++ = element(in, i);
         });
+    }
+}
+
+// By the calling thread; how many are copied.
+template <class In, class Out, class Chosen>
+index copy_here(In in, Out out, index n, Chosen& chosen) {
+    if constexpr (copies_freely<In, Out>) {
+        Out to = out;
+        for (index begin = 0; begin < n; begin += marks::word_bits) {
+            const range r{begin, std::min(begin + marks::word_bits, n)};
+            to = copy_word(in + begin, to, marks::word_of(r, chosen));
+        }
+        return to - out;
+    } else {
+        index count = 0;
+        for (index i = 0; i < n; ++i)
+            if (chosen(i)) element(out, count++) = element(in, i);
+        return count;
     }
 }
 
@@ -98,16 +140,13 @@ index copy_chosen(team& members, In in, Out out, index n, Chosen&& chosen, const
     site& where = site_of<std::remove_cvref_t<Chosen>>;
     if (runs_inline(members, where, marks::tiles_of(n), options)) {
         const inline_call here(members, where, marks::tiles_of(n));
-        index count = 0;
-        for (index i = 0; i < n; ++i)
-            if (chosen(i)) element(out, count++) = element(in, i);
-        return count;
+        return copy_here(in, out, n, chosen);
     }
     marks of(n);
     wavefront tiles(
         of.tiles(), index{0}, [&](index t) -> index { return of.set(t, chosen); },
         [](index before, index sum) { return before + sum; },
-        [&](index t, index before, index count) { copy_marked(of, t, in, advanced(out, before), count); });
+        [&](index t, index before, index) { copy_marked(of, t, in, advanced(out, before)); });
     return tiles.run(members, options, &where);
 }
 

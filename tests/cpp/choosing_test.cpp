@@ -75,6 +75,31 @@ TEST_CASE("copy_if and pack: what std::copy_if gives, and nothing behind it" *
     }
 }
 
+TEST_CASE("calls that were learned to be short: the same, and nothing behind it" *
+          doctest::description("algorithms.md, promises 7 and 9")) {
+    team some(shared_by(2));
+    index wrong = 0;
+    for (int call = 0; call < 3000; ++call) {
+        const std::size_t size = usize(index{1} + call % 150);
+        // All are chosen, none, or some.
+        const int limit = std::array{0, 100, 50, 3}[usize(call % 4)];
+        const std::vector<int> values = random_integers(size, 100, static_cast<unsigned>(call));
+        const auto small = [&](int one) { return one < limit; };
+        std::vector<int> wanted(size + 1, -1);
+        const auto end = std::copy_if(values.begin(), values.end(), wanted.begin(), small) - wanted.begin();
+        std::vector<int> found(size + 1, -1);
+        const auto found_end = parallel_copy_if(some, values, found.begin(), small);
+        wrong += found != wanted || found_end - found.begin() != end ? 1 : 0;
+        std::vector<std::uint64_t> counted(100);
+        for (const int one : values) ++at(counted, one);
+        wrong += parallel_histogram(some, values, 100) != counted ? 1 : 0;
+        std::vector<std::uint64_t> many(1000);
+        std::copy(counted.begin(), counted.end(), many.begin());
+        wrong += parallel_histogram(some, values, 1000) != many ? 1 : 0;
+    }
+    CHECK(wrong == 0);
+}
+
 TEST_CASE("copy_if of strings, from a deque, into another type" *
           doctest::description("algorithms.md, promise 7")) {
     for (const int members : fewer_team_sizes) {
