@@ -15,6 +15,8 @@
 #include <vector>
 
 #include <tauto/algorithm_options.hpp>
+#include <tauto/always_inline.hpp>
+#include <tauto/lanes.hpp>
 #include <tauto/zeroed_table.hpp>
 
 namespace tauto {
@@ -73,12 +75,12 @@ class own_counts {
     // Adds what it has counted in these bins, which is zero from then on.
     template <class Count>
     void move_to(std::span<Count> counts, range bins) noexcept {
-        if (wide()) {
-            std::uint32_t* const from = data<std::uint32_t>();
-            for (std::size_t copy = 0; copy < (stride_ != 0 ? copies : 1); ++copy)
-                move(from + copy * stride_, counts, bins);
+        if (!wide()) {
+            move<1>(data<std::uint8_t>(), counts, bins);
+        } else if (stride_ != 0) {
+            move<copies>(data<std::uint32_t>(), counts, bins);
         } else {
-            move(data<std::uint8_t>(), counts, bins);
+            move<1>(data<std::uint32_t>(), counts, bins);
         }
     }
     // All bins have been moved: adds what was too much for a byte.
@@ -112,11 +114,17 @@ class own_counts {
         }
         for (; i < r.end; ++i) add(0, checked_bin(bin(i), bins));
     }
-    template <class T, class Count>
-    static void move(T* from, std::span<Count> counts, range bins) noexcept {
+    template <std::size_t Copies, class T, class Count>
+    void move(T* from, std::span<Count> counts, range bins) const noexcept {
+        const std::size_t stride = stride_;
         for (auto b = usize(bins.begin); b < usize(bins.end); ++b) {
-            counts[b] = static_cast<Count>(counts[b] + static_cast<Count>(from[b]));
-            from[b] = 0;
+            Count sum = counts[b];
+            each_part<Copies>([&](std::size_t copy) TAUTO_ALWAYS_INLINE {
+                T& part = from[copy * stride + b];
+                sum = static_cast<Count>(sum + static_cast<Count>(part));
+                part = 0;
+            });
+            counts[b] = sum;
         }
     }
 
@@ -129,6 +137,13 @@ class own_counts {
 // So many elements are counted at once, at most: no count of 32 bits overflows.
 inline constexpr index most_counted = index{1} << 31;
 
+// By the calling thread.
+template <class Count, class Bin>
+void count_here(team& members, site& where, index n, std::span<Count> counts, Bin& bin) {
+    const inline_call here(members, where, n);
+    for (index i = 0; i < n; ++i) ++counts[checked_bin(bin(i), counts.size())];
+}
+
 // Each member counts for itself; then the counts are added up. `first`: nothing is in `counts` yet.
 template <class Count, class Bin>
 void count_apart(team& members, index n, std::span<Count> counts, bool first, Bin& bin,
@@ -136,9 +151,7 @@ void count_apart(team& members, index n, std::span<Count> counts, bool first, Bi
     site& where = site_of<Bin>;
     if (runs_inline(members, where, n, options)) {
         if (first) std::ranges::fill(counts, Count{0});
-        const inline_call here(members, where, n);
-        for (index i = 0; i < n; ++i) ++counts[checked_bin(bin(i), counts.size())];
-        return;
+        return count_here(members, where, n, counts, bin);
     }
     struct alignas(128) line {
         own_counts own;
@@ -170,10 +183,16 @@ template <class Count, class Bin>
 void count_together(team& members, index n, std::span<Count> counts, Bin& bin,
                     const algorithm_options& options) {
     const auto body = [&](range r) {
+        if (r.size() == n) {  // nobody else counts
+            for (index i = 0; i < n; ++i) ++counts[checked_bin(bin(i), counts.size())];
+            return;
+        }
         for (index i = r.begin; i < r.end; ++i)
             __atomic_fetch_add(&counts[checked_bin(bin(i), counts.size())], Count{1}, __ATOMIC_RELAXED);
     };
-    loop_to_end(members, n, body, loop_options_of(options));
+    site& where = site_of<decltype(body)>;
+    if (runs_inline(members, where, n, options)) return count_here(members, where, n, counts, bin);
+    loop_to_end(members, n, body, loop_options_of(options, &where));
 }
 
 }  // namespace detail
