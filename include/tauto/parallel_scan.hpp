@@ -94,6 +94,11 @@ struct scanner {
     // Numbers in memory, by an operation that takes about a nanosecond.
     static constexpr bool in_fours = in_lanes && std::is_pointer_v<In> && std::is_arithmetic_v<T>;
 
+    // Sums of integers have the same bits in any order.
+    static constexpr bool of_integers =
+        in_fours && std::integral<T> &&
+        (std::same_as<std::remove_cv_t<Op>, std::plus<>> || std::same_as<std::remove_cv_t<Op>, std::plus<T>>);
+
     [[nodiscard]] TAUTO_ALWAYS_INLINE T both(T left, T right) const {
         return static_cast<T>((*op)(left, right));
     }
@@ -131,9 +136,45 @@ struct scanner {
         return sum;
     }
 
+    // The scan of integers from `before` on; returns the sum of all, `before` included. One step in four
+    // waits for the one before. Unsigned: the sum of a few may be too large where no sum of the scan is.
+    template <bool Inclusive>
+    [[gnu::noinline]] T scan_integers(range r, T before) const {
+        using bits = std::make_unsigned_t<T>;
+        const auto value = [this](index i) TAUTO_ALWAYS_INLINE { return static_cast<bits>(in[i]); };
+        const auto write = [this](index i, bits one)
+                               TAUTO_ALWAYS_INLINE { element(out, i) = static_cast<T>(one); };
+        auto sum = static_cast<bits>(before);
+        index i = r.begin;
+        for (; r.end - i >= 4; i += 4) {
+            const bits a = value(i);
+            const auto b = static_cast<bits>(a + value(i + 1));
+            const bits third = value(i + 2);
+            const auto c = static_cast<bits>(b + third);
+            const auto d = static_cast<bits>(b + static_cast<bits>(third + value(i + 3)));
+            write(i, Inclusive ? static_cast<bits>(sum + a) : sum);
+            write(i + 1, static_cast<bits>(sum + (Inclusive ? b : a)));
+            write(i + 2, static_cast<bits>(sum + (Inclusive ? c : b)));
+            const auto next = static_cast<bits>(sum + d);
+            write(i + 3, Inclusive ? next : static_cast<bits>(sum + c));
+            sum = next;
+        }
+        for (; i < r.end; ++i) {
+            const auto next = static_cast<bits>(sum + value(i));
+            write(i, Inclusive ? next : sum);
+            sum = next;
+        }
+        return static_cast<T>(sum);
+    }
+
     // Eight blocks at once; returns their sum.
     template <bool Inclusive>
     [[nodiscard]] T scan_at_once(range r, T before) const {
+        if constexpr (of_integers) {
+            using bits = std::make_unsigned_t<T>;
+            return static_cast<T>(static_cast<bits>(scan_integers<Inclusive>(r, before)) -
+                                  static_cast<bits>(before));
+        }
         std::optional<T> all;
         for (index begin = r.begin; begin < r.end; begin += plan.block) {
             const T sum =
@@ -151,7 +192,7 @@ struct scanner {
     // Of a range of elements that is not empty. Never inlined, as everything that computes: the same code
     // gives the same bits.
     [[nodiscard, gnu::noinline]] T sum_of(range r) const {
-        if constexpr (in_fours) {
+        if constexpr (in_fours && !of_integers) {
             return block_in_fours<true, false>(r, T{});
         } else if constexpr (in_lanes) {
             const auto value = [this](index i) { return element(in, i); };
@@ -213,7 +254,10 @@ struct scanner {
     void scan_blocks(range r, const block_sums<T>& before) const {
         index begin = r.begin;
         std::size_t done = 0;
-        if constexpr (in_fours) {
+        if constexpr (of_integers) {
+            scan_integers<Inclusive>(r, *before[0]);
+            return;
+        } else if constexpr (in_fours) {
             for (; begin < r.end; begin += plan.block, ++done) {
                 static_cast<void>(block_in_fours<Inclusive, true>(
                     {begin, std::min(r.end, begin + plan.block)}, *before[done]));
@@ -235,12 +279,16 @@ void scan(team& members, In in, Out out, index n, T init, Op& op, const algorith
     if (options.stop.stop_requested()) throw stopped{};
     using scan_type = scanner<In, Out, T, Op>;
     const scan_plan plan = scan_plan::of(n, scan_type::in_lanes);
+    const scan_type work{in, out, &op, plan};
     if (plan.is_short()) {
         const as_member inside(members);
-        scan_chain<Inclusive>(in, out, {0, n}, std::move(init), op);
+        if constexpr (scan_type::of_integers) {
+            work.template scan_integers<Inclusive>({0, n}, init);
+        } else {
+            scan_chain<Inclusive>(in, out, {0, n}, std::move(init), op);
+        }
         return;
     }
-    const scan_type work{in, out, &op, plan};
     std::vector<block_sums<T>> of_tiles(usize(plan.tiles()));
     const auto reduce = [&](index t) -> T {
         block_sums<T>& sums = at(of_tiles, t);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -70,6 +71,31 @@ TEST_CASE("integers: what std's scans give, for every length, team and schedule"
                 parallel_exclusive_scan(some, values, found.begin(), std::int64_t{-100}, larger, options);
                 CHECK(found == wanted);
             }
+        }
+    }
+}
+
+TEST_CASE_TEMPLATE("integers of any type, of which a few add up to more than the type holds", T, std::int8_t,
+                   std::uint16_t, int, std::int64_t, std::uint64_t) {
+    for (const int members : fewer_team_sizes) {
+        team some(shared_by(members));
+        for (const std::size_t size : sizes) {
+            // Sums go up and down between the type's ends, and no sum from the first element on leaves them.
+            std::vector<T> values(size);
+            constexpr T most = std::numeric_limits<T>::max();
+            for (std::size_t i = 0; i < size; ++i)
+                values[i] = static_cast<T>(i % 4 < 2 ? most / 2 : T{0} - most / 2);
+            std::vector<T> inclusive(size);
+            std::vector<T> exclusive(size);
+            std::inclusive_scan(values.begin(), values.end(), inclusive.begin());
+            std::exclusive_scan(values.begin(), values.end(), exclusive.begin(), T{0});
+            std::vector<T> found(size);
+            parallel_inclusive_scan(some, values, found.begin());
+            CHECK(found == inclusive);
+            parallel_exclusive_scan(some, values, found.begin(), T{0});
+            CHECK(found == exclusive);
+            parallel_inclusive_scan(some, values, values.begin());
+            CHECK(values == inclusive);
         }
     }
 }
