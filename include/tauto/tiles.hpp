@@ -103,12 +103,17 @@ struct tile_plan {
     // Fewer lines could not be shared well, nor by learned speeds.
     static constexpr index enough_lines = 256;
 
-    // The sizes are at least 1. While a part is walked, a stencil needs three steps of what it reads and one
-    // of what it writes: twice a cell's bytes. They get half of the cache.
+    // In parts that fit the cache. The sizes are at least 1. While a part is walked, a stencil needs three
+    // steps of what it reads and one of what it writes: twice a cell's bytes. They get half of the cache.
     static tile_plan of(index planes, index rows, index columns, index cell_bytes, index cache) noexcept {
         const index room = std::max<index>(64, cache / 4 / std::max<index>(1, cell_bytes));
         tile_plan plan{planes, {}, equal_parts::of(columns, room)};
         plan.rows = equal_parts::of(rows, std::max<index>(1, room / plan.columns.largest()));
+        return plan;
+    }
+    // The same, cut further until there are enough lines.
+    [[nodiscard]] tile_plan to_share() const noexcept {
+        tile_plan plan = *this;
         while (plan.lines() < enough_lines && (plan.rows.cut() || plan.columns.cut())) {
         }
         return plan;
@@ -187,9 +192,15 @@ bool parallel_for_tiles(team& members, index planes, index rows, index columns, 
     }
     if (planes == 0 || rows == 0 || columns == 0) return true;
     check_cells(planes, rows, columns);
-    const tile_plan plan = tile_plan::of(planes, rows, columns, options.cell_bytes, second_level_cache());
+    const tile_plan parts = tile_plan::of(planes, rows, columns, options.cell_bytes, second_level_cache());
+    const tile_plan plan = parts.to_share();
     const auto body = [&](range lines, int rank) {
-        plan.each_tile(lines, [&](range k, range i, range j) { call(k, i, j, rank); });
+        const auto call_here = [&](range k, range i, range j) { call(k, i, j, rank); };
+        if (lines.size() == plan.lines()) {  // nobody shares them
+            parts.each_tile({0, parts.lines()}, call_here);
+        } else {
+            plan.each_tile(lines, call_here);
+        }
     };
     return parallel_for(members, plan.lines(), body,
                         {options.schedule, options.stop, options.site != nullptr ? options.site : &where,
@@ -201,7 +212,8 @@ bool parallel_for_tiles(team& members, index planes, index rows, index columns, 
 // Runs body over all cells on the members of the team, in tiles that fit a core's cache, and returns when all
 // of it is done. There is nothing to tune: the cut depends on the sizes, options.cell_bytes and the cache. An
 // iteration of the schedules is a line: a row (a plane in three dimensions), or a part of one where that is
-// larger than the cache or where there are less than 256. Result, exceptions (the lowest index is the first
+// larger than the cache or where there are less than 256. A call that nobody shares is cut for the cache
+// alone. Result, exceptions (the lowest index is the first
 // line), stop, nesting and turns as parallel_for. Throws tauto::error for more than 2^56 cells and for
 // cell_bytes < 1.
 template <class Body>

@@ -249,15 +249,31 @@ TEST_CASE("tiles fit the cache, and there are enough of them" *
                                                 {3, 3, 3},
                                                 {1, 1, 1}}) {
         for (const index bytes : {1, 16, 1000}) {
-            const tile_plan plan = tile_plan::of(planes, rows, columns, bytes, cache);
+            const tile_plan plan = tile_plan::of(planes, rows, columns, bytes, cache).to_share();
             const index part = plan.rows.largest() * plan.columns.largest();
             CHECK((part <= 64 || part * 4 * bytes <= cache));
             CHECK(plan.lines() >= std::min(planes * rows * columns, tile_plan::enough_lines));
         }
     }
     // A row that fits is not cut where there are enough.
-    CHECK(tile_plan::of(4096, 1, 4096, 16, cache).columns.count == 1);
-    CHECK(tile_plan::of(4096, 1, 100'000, 16, cache).columns.count == 7);
+    CHECK(tile_plan::of(4096, 1, 4096, 16, cache).to_share().columns.count == 1);
+    CHECK(tile_plan::of(4096, 1, 100'000, 16, cache).to_share().columns.count == 7);
+}
+
+TEST_CASE("cells that nobody shares are cut for the cache alone" *
+          doctest::description("algorithms.md, promise 4")) {
+    team alone(shared_by(1));
+    std::vector<range2> tiles;
+    const range2 cells{{1, 11}, {-5, 5}};
+    const auto note = [&](range2 tile) { tiles.push_back(tile); };
+    CHECK(parallel_for(alone, cells, note));
+    CHECK(tiles == std::vector<range2>{cells});
+    tiles.clear();
+    CHECK(parallel_for(alone, cells, note, {.cell_bytes = 1'000'000'000}));  // 64 cells fit anyway
+    CHECK(tiles == std::vector<range2>{cells});
+    tiles.clear();
+    CHECK(parallel_for(alone, range2{{0, 2}, {0, 130}}, note, {.cell_bytes = 1'000'000'000}));
+    CHECK(tiles.size() == 3);
 }
 
 TEST_CASE("tiles: exceptions, stop, a team after them, and sizes that are refused" *
