@@ -213,9 +213,8 @@ bool parallel_for_tiles(team& members, index planes, index rows, index columns, 
 // of it is done. There is nothing to tune: the cut depends on the sizes, options.cell_bytes and the cache. An
 // iteration of the schedules is a line: a row (a plane in three dimensions), or a part of one where that is
 // larger than the cache or where there are less than 256. A call that nobody shares is cut for the cache
-// alone. Result, exceptions (the lowest index is the first
-// line), stop, nesting and turns as parallel_for. Throws tauto::error for more than 2^56 cells and for
-// cell_bytes < 1.
+// alone. Result, exceptions (the lowest index is the first line), stop, nesting and turns as parallel_for.
+// Throws tauto::error for more than 2^56 cells and for cell_bytes < 1.
 template <class Body>
 requires body_of_2d<std::remove_reference_t<Body>>
 bool parallel_for(team& members, const range2& cells, Body&& body, const tile_options& options = {}) {
