@@ -27,7 +27,19 @@ struct probed {
 
     // Blocks in a ns of CPU time.
     double pace() const { return blocks / std::max(processor, 1.0); }
+    void add(const probed& more) {
+        blocks += more.blocks;
+        processor += more.processor;
+        wall += more.wall;
+    }
 };
+
+// Whether two probes of a CPU show the same work a second, and the same work a second of CPU time.
+inline bool agree(const probed& one, const probed& other) {
+    constexpr double within = 1.1;
+    const auto near = [](double a, double b) { return std::max(a, b) < within * std::min(a, b); };
+    return near(one.pace(), other.pace()) && near(one.blocks / one.wall, other.blocks / other.wall);
+}
 
 // Goes to this CPU and computes there for so long, by the clock or by its own CPU time. False where it may
 // not be there.

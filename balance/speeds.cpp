@@ -14,8 +14,9 @@ namespace tauto::balance {
 
 namespace {
 
-constexpr nanoseconds probe_for = 10'000'000;
-constexpr int times_where_unequal = 4;   // in 10 ms an interrupted CPU does a third more or less
+constexpr nanoseconds probe_for = 2'500'000;
+constexpr int fewest_times = 4;          // a clock that rises with the load takes so long
+constexpr int most_times = 16;           // in 10 ms an interrupted CPU may do a third more or less
 constexpr double follows_within = 40e6;  // ns in which threads want a CPU: ten ticks of the slowest kernels
 constexpr double forgets_within = 2e9;   // ns in which nobody does
 constexpr double least_share = 0.01;
@@ -44,17 +45,28 @@ std::vector<cpu_speed> in_relation(const std::vector<int>& cpus, const std::vect
 }  // namespace
 
 std::vector<cpu_speed> probe(const std::vector<int>& cpus) {
-    std::vector<probed> seen(cpus.size());
-    std::vector<cpu_speed> found;
-    for (int time = 0; time < times_where_unequal; ++time) {
+    std::vector<probed> all(cpus.size());
+    std::vector<probed> last(cpus.size());
+    std::vector<probed> before(cpus.size());
+    const auto probe_times = [&](int times) {
         std::vector<std::thread> threads;
         for (std::size_t i = 0; i < cpus.size(); ++i)
-            threads.emplace_back([&, i] { probe_one(cpus[i], probe_for, for_so_long::wall, seen[i]); });
+            threads.emplace_back([&, i] {
+                for (int time = 0; time < times; ++time) {
+                    before[i] = std::exchange(last[i], {});
+                    probe_one(cpus[i], probe_for, for_so_long::wall, last[i]);
+                    all[i].add(last[i]);
+                }
+            });
         for (std::thread& one : threads) one.join();
-        found = in_relation(cpus, seen);
-        if (speeds(found).all_equal()) break;
+    };
+    probe_times(fewest_times);
+    for (int times = fewest_times;; ++times) {
+        const std::vector<cpu_speed> found = in_relation(cpus, all);
+        const bool steady = std::ranges::equal(last, before, agree);
+        if (steady || speeds(found).all_equal() || times == most_times) return found;
+        probe_times(1);
     }
-    return found;
 }
 
 speeds::speeds(std::vector<cpu_speed> probed)

@@ -1074,6 +1074,19 @@ TEST_CASE("a pace that is not known stays as it is") {
     CHECK(cpus[1].pace == 0.5);
 }
 
+TEST_CASE("parts of a probe agree where neither the CPU nor what it leaves to us has changed") {
+    const probed one{1000, 2e6, 2.5e6};
+    CHECK(agree(one, one));
+    CHECK(agree(one, {1050, 2e6, 2.5e6}));
+    CHECK_FALSE(agree(one, {1200, 2e6, 2.5e6}));   // its clock has risen
+    CHECK_FALSE(agree(one, {800, 1.6e6, 2.5e6}));  // somebody else had it for longer
+    CHECK_FALSE(agree({1200, 2e6, 2.5e6}, one));
+    probed both = one;
+    both.add({500, 1e6, 1e6});
+    CHECK(both.pace() == doctest::Approx(1500 / 3e6));
+    CHECK(both.wall == 3.5e6);
+}
+
 TEST_CASE("paces are sampled one CPU after the other, and what that costs is known") {
     const int cpu = first_cpu_of(mask_of(0));
     std::set<std::size_t> seen;
