@@ -136,15 +136,21 @@ struct scanner {
         return sum;
     }
 
+    // Integers are added without their signs: a few may add up to more than the type holds where no sum of
+    // the scan does.
+    [[nodiscard]] static constexpr auto bits_of(T value) noexcept {
+        return static_cast<std::make_unsigned_t<T>>(value);
+    }
+
     // The scan of integers from `before` on; returns the sum of all, `before` included. One step in four
-    // waits for the one before. Unsigned: the sum of a few may be too large where no sum of the scan is.
+    // waits for the one before.
     template <bool Inclusive>
     [[gnu::noinline]] T scan_integers(range r, T before) const {
         using bits = std::make_unsigned_t<T>;
-        const auto value = [this](index i) TAUTO_ALWAYS_INLINE { return static_cast<bits>(in[i]); };
+        const auto value = [this](index i) TAUTO_ALWAYS_INLINE { return bits_of(in[i]); };
         const auto write = [this](index i, bits one)
                                TAUTO_ALWAYS_INLINE { element(out, i) = static_cast<T>(one); };
-        auto sum = static_cast<bits>(before);
+        bits sum = bits_of(before);
         index i = r.begin;
         for (; r.end - i >= 4; i += 4) {
             const bits a = value(i);
@@ -167,14 +173,24 @@ struct scanner {
         return static_cast<T>(sum);
     }
 
+    [[nodiscard]] T sum_of_integers(range r) const {
+        using bits = std::make_unsigned_t<T>;
+        std::array<bits, 4> sums{};
+        index i = r.begin;
+        for (; r.end - i >= 4; i += 4) {
+            each_part<4>([&](std::size_t k) TAUTO_ALWAYS_INLINE {
+                sums[k] = static_cast<bits>(sums[k] + bits_of(in[i + static_cast<index>(k)]));
+            });
+        }
+        for (; i < r.end; ++i) sums[0] = static_cast<bits>(sums[0] + bits_of(in[i]));
+        return static_cast<T>(sums[0] + sums[1] + sums[2] + sums[3]);
+    }
+
     // Eight blocks at once; returns their sum.
     template <bool Inclusive>
     [[nodiscard]] T scan_at_once(range r, T before) const {
-        if constexpr (of_integers) {
-            using bits = std::make_unsigned_t<T>;
-            return static_cast<T>(static_cast<bits>(scan_integers<Inclusive>(r, before)) -
-                                  static_cast<bits>(before));
-        }
+        if constexpr (of_integers)
+            return static_cast<T>(bits_of(scan_integers<Inclusive>(r, before)) - bits_of(before));
         std::optional<T> all;
         for (index begin = r.begin; begin < r.end; begin += plan.block) {
             const T sum =
@@ -186,13 +202,19 @@ struct scanner {
     }
 
     [[nodiscard, gnu::noinline]] T joined(const T& left, const T& right) const {
-        return static_cast<T>((*op)(left, right));
+        if constexpr (of_integers) {
+            return static_cast<T>(bits_of(left) + bits_of(right));
+        } else {
+            return static_cast<T>((*op)(left, right));
+        }
     }
 
     // Of a range of elements that is not empty. Never inlined, as everything that computes: the same code
     // gives the same bits.
     [[nodiscard, gnu::noinline]] T sum_of(range r) const {
-        if constexpr (in_fours && !of_integers) {
+        if constexpr (of_integers) {
+            return sum_of_integers(r);
+        } else if constexpr (in_fours) {
             return block_in_fours<true, false>(r, T{});
         } else if constexpr (in_lanes) {
             const auto value = [this](index i) { return element(in, i); };
