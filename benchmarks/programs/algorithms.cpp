@@ -94,24 +94,44 @@ int64 batch_of(int64 n) {
     return n < 10'000 ? 20'000 / n : 1;
 }
 
-// The inputs of a batch. Short ones are shuffled before each call: the processor would learn one by heart,
+// Gives the same elements another order.
+struct shuffled {
+    template <class T>
+    void operator()(std::vector<T>& values, std::mt19937_64& random) const {
+        std::ranges::shuffle(values, random);
+    }
+};
+struct nearly_sorted {
+    template <class T>
+    void operator()(std::vector<T>& values, std::mt19937_64& random) const {
+        std::ranges::sort(values);
+        for (std::size_t k = 0; k < values.size() / 100; ++k)
+            std::swap(values[random() % values.size()], values[random() % values.size()]);
+    }
+};
+
+// The inputs of a batch. Short ones are drawn anew before each call: the processor would learn one by heart,
 // and its rotations too.
-template <class T>
+template <class T, class Draw = shuffled>
 class inputs {
   public:
-    explicit inputs(std::vector<T> values, bool shuffled = true)
-        : shuffled_(shuffled && values.size() <= 100'000),
-          all_(as_size(batch_of(std::ssize(values))), std::move(values)) {}
+    explicit inputs(std::vector<T> values, Draw draw = {})
+        : draw_(draw),
+          anew_(values.size() <= 100'000),
+          all_(as_size(batch_of(std::ssize(values))), std::move(values)) {
+        if (!anew_) draw_(all_[0], random_);
+    }
 
     std::vector<T>& drawn(int64 k) {
-        if (shuffled_) std::ranges::shuffle(all_[as_size(k)], random_);
+        if (anew_) draw_(all_[as_size(k)], random_);
         return all_[as_size(k)];
     }
     const std::vector<T>& operator[](int64 k) const { return all_[as_size(k)]; }
 
   private:
     std::mt19937_64 random_{2};
-    bool shuffled_;
+    Draw draw_;
+    bool anew_;
     std::vector<std::vector<T>> all_;
 };
 
@@ -165,11 +185,11 @@ void scan(library which, int64 n, double seconds) {
         [&] { return std::abs(static_cast<double>(out.back() - all)) <= 1e-9 * static_cast<double>(n); });
 }
 
-template <class T, class Less>
-void sort(library which, std::vector<T> values, double seconds, Less less, bool shuffled = true) {
+template <class T, class Less, class Draw = shuffled>
+void sort(library which, std::vector<T> values, double seconds, Less less, Draw draw = {}) {
     const int64 batch = batch_of(std::ssize(values));
     std::vector<std::vector<T>> copies(as_size(batch), values);
-    inputs<T> in(std::move(values), shuffled);
+    inputs<T, Draw> in(std::move(values), draw);
     const auto run = [&](int64 k) {
         std::vector<T>& one = copies[as_size(k)];
         switch (which) {
@@ -620,18 +640,11 @@ void run(library which, std::string_view work, int64 n, double seconds) {
     if (work == "sort-double") return sort(which, numbers<double>(n), seconds, less);
     if (work == "sort-int64") return sort(which, numbers<int64>(n), seconds, less);
     if (work == "sort-string") return sort(which, numbers<std::string>(n), seconds, less);
-    if (work == "sort-equal") return sort(which, std::vector<double>(as_size(n), 0.5), seconds, less, false);
+    if (work == "sort-equal") return sort(which, std::vector<double>(as_size(n), 0.5), seconds, less);
     if (work == "sort-by") {
         return sort(which, numbers<int64>(n), seconds, [](int64 a, int64 b) { return (a ^ 1) < (b ^ 1); });
     }
-    if (work == "sort-nearly") {
-        std::vector<double> values = numbers<double>(n);
-        std::ranges::sort(values);
-        std::mt19937_64 random(3);
-        for (int64 k = 0; k < n / 100; ++k)
-            std::swap(values[random() % values.size()], values[random() % values.size()]);
-        return sort(which, values, seconds, less, false);
-    }
+    if (work == "sort-nearly") return sort(which, numbers<double>(n), seconds, less, nearly_sorted{});
     if (work == "pack") return pack(which, n, seconds);
     if (work == "partition") return partition(which, n, seconds);
     if (work == "histogram-256") return histogram(which, n, seconds, 256);
