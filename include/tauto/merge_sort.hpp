@@ -155,6 +155,9 @@ class merge_sorter {
         const auto first = advanced(in_, begin);
         const auto last = advanced(in_, plan_.begin(r + 1));
         const auto compare = [this](auto&& left, auto&& right) -> bool { return (*before_)(left, right); };
+        if constexpr (copies) {
+            if (plan_.runs == 1 && sort_nearly_sorted(first, last - first, *before_)) return;
+        }
         if (std::is_sorted(first, last, compare)) return;
         if constexpr (copies) {
             sort_copies(first, last - first, buffer.data() + begin, *before_);

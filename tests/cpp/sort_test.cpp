@@ -135,6 +135,48 @@ void check_bits(team& some, std::vector<double> values) {
 
 }  // namespace
 
+TEST_CASE("short and nearly sorted: stable, and no element is lost where a comparison throws" *
+          doctest::description("algorithms.md, promises 12 and 13")) {
+    struct item {
+        int key;
+        int place;
+        bool operator==(const item&) const = default;
+    };
+    team some(shared_by(2));
+    std::mt19937 random(11);
+    for (const int n : {2, 9, 30, 100, 511}) {
+        for (int swaps = 0; swaps < 12; ++swaps) {
+            std::vector<item> values;
+            for (int i = 0; i < n; ++i) values.push_back({i / 3, i});
+            for (int k = 0; k < swaps; ++k)
+                std::swap(values[random() % values.size()], values[random() % values.size()]);
+            for (int i = 0; i < n; ++i) values[usize(i)].place = i;
+            const auto before = [](const item& left, const item& right) { return left.key < right.key; };
+            std::vector<item> wanted = values;
+            std::ranges::stable_sort(wanted, before);
+            std::vector<item> found = values;
+            parallel_stable_sort(some, found, before);
+            CHECK(found == wanted);
+            const auto by_place = [](const item& left, const item& right) {
+                return left.place < right.place;
+            };
+            for (int calls = 0; calls < 3 * n; calls += 1 + n / 9) {
+                int left = calls;
+                found = values;
+                try {
+                    parallel_sort(some, found, [&](const item& one, const item& other) {
+                        if (left-- == 0) throw std::runtime_error("enough");
+                        return before(one, other);
+                    });
+                } catch (const std::runtime_error&) {
+                }
+                std::ranges::sort(found, by_place);
+                CHECK(found == values);
+            }
+        }
+    }
+}
+
 TEST_CASE("what is nearly sorted, whichever elements are out of place" *
           doctest::description("algorithms.md, promise 12")) {
     for (const int members : {1, 2, 7}) {
