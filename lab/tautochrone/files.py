@@ -200,6 +200,14 @@ def _place(path: Path) -> Iterator[tuple[int, str]]:
     parts = [*reversed(path.absolute().parts[1:])]
     links = 0
     folder = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def step(name: str) -> None:
+        # Ctrl-C may come between any two of these: nothing is closed twice then.
+        nonlocal folder
+        outer = folder
+        folder = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=outer)
+        os.close(outer)
+
     try:
         while parts:
             name = parts.pop()
@@ -210,9 +218,9 @@ def _place(path: Path) -> Iterator[tuple[int, str]]:
                 links += 1
                 parts += reversed(_followed(path, name, folder, found.st_uid, links).parts)
                 if parts and parts[-1] == "/":
-                    folder = _step(folder, parts.pop())
+                    step(parts.pop())
             elif parts:
-                folder = _step(folder, name)
+                step(name)
             else:
                 yield folder, name
                 return
@@ -229,13 +237,6 @@ def _followed(path: Path, name: str, folder: int, owner: int, links: int) -> Pat
     if links > _MOST_LINKS:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
     return Path(os.readlink(name, dir_fd=folder))
-
-
-def _step(folder: int, name: str) -> int:
-    """The folder of that name in the open `folder`, which is closed."""
-    inner = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-    os.close(folder)
-    return inner
 
 
 def _unfinished(folder: int) -> tuple[str, int]:

@@ -6,7 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -62,6 +65,53 @@ def test_what_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path, er
         fail()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def open_descriptors() -> set[int]:
+    names = [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]
+    return {one for one in names if Path(f"/proc/self/fd/{one}").is_symlink()}
+
+
+@pytest.mark.parametrize("write", [write_whole, lambda path, line: append_lines(path, [line])])
+def test_ctrl_c_before_any_line_is_passed_on_and_leaves_a_whole_file(
+    tmp_path: Path, write: Callable[[Path, str], None]
+) -> None:
+    """It came out as "Bad file descriptor" where a folder on the way was closed a second time."""
+    place = tmp_path / "a" / "b"
+    place.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(place)
+    path = tmp_path / "link" / "file"
+    before = open_descriptors()
+    interrupted = True
+    count = 0
+    while interrupted:
+        path.write_text("old\n")
+        left = count
+
+        def trace(frame: FrameType, event: str, _: object) -> Any:
+            nonlocal left
+            if frame.f_code.co_filename != files.__file__:
+                return None
+            left -= event == "line"
+            if left < 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+            return trace
+
+        sys.settrace(trace)
+        try:
+            write(path, "new")
+            interrupted = False
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        assert path.read_text() in ("old\n", "new", "old\nnew\n")
+        for left_open in open_descriptors() - before:  # it was not kept anywhere yet
+            os.close(left_open)
+        count += 1
+    assert count > 30
+    assert path.read_text() != "old\n"
 
 
 def test_a_link_stays_and_leads_to_the_new_file(tmp_path: Path) -> None:
