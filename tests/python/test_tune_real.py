@@ -52,7 +52,7 @@ def data(folder: Path, mebibytes: int = 1) -> Path:
 
 def test_sort_and_its_answer_in_every_form(tmp_path: Path) -> None:
     path = tmp_path / "numbers"
-    path.write_text("\n".join(str(number * 7919 % 65537) for number in range(30000)))
+    path.write_text("\n".join(str(number * 7919 % 65537) for number in range(200000)))
     command = ["sort", "--parallel={threads}", "-o", "/dev/null", path]
     found, said = tune(command, runs=20, values={"threads": ("2", "1")}, report=True)
     assert [one.role for one in found.candidates].count("default") == 1
@@ -75,7 +75,7 @@ def test_xz(tmp_path: Path) -> None:
 
 def test_zstd(tmp_path: Path) -> None:
     need("zstd")
-    command = ["zstd", "-q", "-k", "-c", "-T{threads}", data(tmp_path)]
+    command = ["zstd", "-q", "-k", "-c", "-T{threads}", data(tmp_path, mebibytes=8)]
     found, _ = tune(command, runs=20, values={"threads": ("1", "2")}, objective="memory")
     assert found.unit == "peak memory"
     figures = [one.figure for one in found.candidates]
@@ -182,7 +182,7 @@ def test_gromacs_under_an_mpi_is_tried_with_other_ranks(monkeypatch: pytest.Monk
 
 
 def test_an_objective_that_the_program_prints() -> None:
-    script = "i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); done; echo speed: $SPEED"
+    script = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; echo speed: $SPEED"
     found, _ = tune(
         ["sh", "-c", "SPEED=${SPEED:-10}; " + script],
         objective="regex-max:speed: ([0-9.]+)",
@@ -230,8 +230,8 @@ def test_a_search_that_was_killed_before_its_first_run_begins_again(lines: int) 
 
 
 def test_a_wrong_answer_does_not_win() -> None:
-    script = 'i=0; while [ $i -lt ${N:-8000} ]; do i=$((i + 1)); done; echo "$i" | cut -c 1'
-    options: dict[str, Any] = {"environment": parse_environment(["N=2000"]), "excluded": ("cpus",)}
+    script = 'i=0; while [ $i -lt ${N:-80000} ]; do i=$((i + 1)); done; echo "$i" | cut -c 1'
+    options: dict[str, Any] = {"environment": parse_environment(["N=20000"]), "excluded": ("cpus",)}
     for guard in ({"check": "grep -q 8"}, {"same_output": True}):
         found, _ = tune(["sh", "-c", script], fresh=True, **options, **guard)
         assert found.settings == {}
@@ -262,7 +262,7 @@ def test_weighted_places_balance_a_static_loop_on_unequal_cores(tmp_path: Path) 
     with emulated({slow: 4.0}) as state:
         factor = state.factors[slow]
         speeds = [1.0] * slow + [1.0 / factor]
-        command = (str(program), "20", "300")
+        command = (str(program), "60", "300")
         request = TuneRequest(command=command, output=tmp_path / "out", report=False, most_candidates=5)
         found = tune_by_runs(request, real_services(machine=lambda measure: machine(speeds)), 20)
     weighted = [one for one in found.candidates if "weighted_places" in one.settings]
