@@ -137,10 +137,8 @@ class own_counts {
 // So many elements are counted at once, at most: no count of 32 bits overflows.
 inline constexpr index most_counted = index{1} << 31;
 
-// By the calling thread.
 template <class Count, class Bin>
-void count_here(team& members, site& where, index n, std::span<Count> counts, Bin& bin) {
-    const inline_call here(members, where, n);
+void count_alone(index n, std::span<Count> counts, Bin& bin) {
     for (index i = 0; i < n; ++i) ++counts[checked_bin(bin(i), counts.size())];
 }
 
@@ -151,7 +149,8 @@ void count_apart(team& members, index n, std::span<Count> counts, bool first, Bi
     site& where = site_of<Bin>;
     if (runs_inline(members, where, n, options)) {
         if (first) std::ranges::fill(counts, Count{0});
-        return count_here(members, where, n, counts, bin);
+        const inline_call here(members, where, n);
+        return count_alone(n, counts, bin);
     }
     struct alignas(128) line {
         own_counts own;
@@ -183,15 +182,15 @@ template <class Count, class Bin>
 void count_together(team& members, index n, std::span<Count> counts, Bin& bin,
                     const algorithm_options& options) {
     const auto body = [&](range r) {
-        if (r.size() == n) {  // nobody else counts
-            for (index i = 0; i < n; ++i) ++counts[checked_bin(bin(i), counts.size())];
-            return;
-        }
+        if (r.size() == n) return count_alone(n, counts, bin);
         for (index i = r.begin; i < r.end; ++i)
             __atomic_fetch_add(&counts[checked_bin(bin(i), counts.size())], Count{1}, __ATOMIC_RELAXED);
     };
     site& where = site_of<decltype(body)>;
-    if (runs_inline(members, where, n, options)) return count_here(members, where, n, counts, bin);
+    if (runs_inline(members, where, n, options)) {
+        const inline_call here(members, where, n);
+        return count_alone(n, counts, bin);
+    }
     loop_to_end(members, n, body, loop_options_of(options, &where));
 }
 
