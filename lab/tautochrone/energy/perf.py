@@ -64,8 +64,8 @@ class KernelEvent:
 
     def close(self) -> None:
         if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+            descriptor, self._descriptor = self._descriptor, -1  # first: Ctrl-C may come between
+            os.close(descriptor)
 
 
 class PerfMeter:

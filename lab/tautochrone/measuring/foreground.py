@@ -139,8 +139,8 @@ class Foreground:
 
     def _close_gate(self) -> None:
         if self._gate >= 0:
-            os.close(self._gate)
-            self._gate = -1
+            gate, self._gate = self._gate, -1  # first: Ctrl-C may come between
+            os.close(gate)
 
     def _become(self, gate: int, failed: int) -> None:
         """In the child: wait for the gate, then exec. Does not return."""

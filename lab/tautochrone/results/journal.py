@@ -105,8 +105,8 @@ class Journal:
     def close(self) -> None:
         """Let the lock go. Closing twice is allowed."""
         if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+            descriptor, self._descriptor = self._descriptor, -1  # first: Ctrl-C may come between
+            os.close(descriptor)
 
     def __enter__(self) -> Self:
         return self
