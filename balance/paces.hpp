@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -34,11 +35,16 @@ struct probed {
     }
 };
 
-// Whether two probes of a CPU show the same work a second, and the same work a second of CPU time.
-inline bool agree(const probed& one, const probed& other) {
-    constexpr double within = 1.1;
+// Whether each of these probes of a CPU shows what all of them do: as much work a second, and a second of CPU
+// time. They do not where another program was on the CPU for some of the time.
+inline bool all_agree(std::span<const probed> parts) {
+    constexpr double within = 1.15;
     const auto near = [](double a, double b) { return std::max(a, b) < within * std::min(a, b); };
-    return near(one.pace(), other.pace()) && near(one.blocks / one.wall, other.blocks / other.wall);
+    probed all;
+    for (const probed& one : parts) all.add(one);
+    return std::ranges::all_of(parts, [&](const probed& one) {
+        return near(one.pace(), all.pace()) && near(one.blocks / one.wall, all.blocks / all.wall);
+    });
 }
 
 // Goes to this CPU and computes there for so long, by the clock or by its own CPU time. False where it may

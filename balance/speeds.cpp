@@ -1,6 +1,7 @@
 #include "balance/speeds.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -46,16 +47,16 @@ std::vector<cpu_speed> in_relation(const std::vector<int>& cpus, const std::vect
 
 std::vector<cpu_speed> probe(const std::vector<int>& cpus) {
     std::vector<probed> all(cpus.size());
-    std::vector<probed> last(cpus.size());
-    std::vector<probed> before(cpus.size());
+    std::vector<std::array<probed, fewest_times>> latest(cpus.size());
     const auto probe_times = [&](int times) {
         std::vector<std::thread> threads;
         for (std::size_t i = 0; i < cpus.size(); ++i)
             threads.emplace_back([&, i] {
                 for (int time = 0; time < times; ++time) {
-                    before[i] = std::exchange(last[i], {});
-                    probe_one(cpus[i], probe_for, for_so_long::wall, last[i]);
-                    all[i].add(last[i]);
+                    std::ranges::rotate(latest[i], latest[i].begin() + 1);
+                    probed& now = latest[i].back() = {};
+                    probe_one(cpus[i], probe_for, for_so_long::wall, now);
+                    all[i].add(now);
                 }
             });
         for (std::thread& one : threads) one.join();
@@ -63,7 +64,7 @@ std::vector<cpu_speed> probe(const std::vector<int>& cpus) {
     probe_times(fewest_times);
     for (int times = fewest_times;; ++times) {
         const std::vector<cpu_speed> found = in_relation(cpus, all);
-        const bool steady = std::ranges::equal(last, before, agree);
+        const bool steady = std::ranges::all_of(latest, [](const auto& parts) { return all_agree(parts); });
         if (steady || speeds(found).all_equal() || times == most_times) return found;
         probe_times(1);
     }

@@ -1076,11 +1076,11 @@ TEST_CASE("a pace that is not known stays as it is") {
 
 TEST_CASE("parts of a probe agree where neither the CPU nor what it leaves to us has changed") {
     const probed one{1000, 2e6, 2.5e6};
-    CHECK(agree(one, one));
-    CHECK(agree(one, {1050, 2e6, 2.5e6}));
-    CHECK_FALSE(agree(one, {1200, 2e6, 2.5e6}));   // its clock has risen
-    CHECK_FALSE(agree(one, {800, 1.6e6, 2.5e6}));  // somebody else had it for longer
-    CHECK_FALSE(agree({1200, 2e6, 2.5e6}, one));
+    const auto agree = [&](const probed& last) { return all_agree(std::array{one, one, one, last}); };
+    CHECK(agree(one));
+    CHECK(agree({1100, 2.1e6, 2.5e6}));
+    CHECK_FALSE(agree({1300, 2e6, 2.5e6}));   // its clock has risen
+    CHECK_FALSE(agree({750, 1.5e6, 2.5e6}));  // somebody else had it for some of the time
     probed both = one;
     both.add({500, 1e6, 1e6});
     CHECK(both.pace() == doctest::Approx(1500 / 3e6));
