@@ -53,7 +53,7 @@ std::vector<cpu_speed> probe(const std::vector<int>& cpus) {
         for (std::size_t i = 0; i < cpus.size(); ++i)
             threads.emplace_back([&, i] {
                 for (int time = 0; time < times; ++time) {
-                    std::ranges::rotate(latest[i], latest[i].begin() + 1);
+                    std::rotate(latest[i].begin(), latest[i].begin() + 1, latest[i].end());
                     probed& now = latest[i].back() = {};
                     probe_one(cpus[i], probe_for, for_so_long::wall, now);
                     all[i].add(now);
