@@ -18,8 +18,8 @@ struct cpu_speed {
     double blocks = 0;  // of the probe in a ns of CPU time; 0: not known
 };
 
-// Runs on all of these CPUs at once for some 10 ms; up to four times as long where they are unequal and each
-// part of the time shows something else.
+// Runs on all of these CPUs at once for some 10 ms; for up to 40 ms where they are unequal and the last 10 ms
+// do not agree.
 std::vector<cpu_speed> probe(const std::vector<int>& cpus);
 
 // The same, kept up to date from what threads get.
