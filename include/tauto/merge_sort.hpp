@@ -156,7 +156,7 @@ class merge_sorter {
         const auto last = advanced(in_, plan_.begin(r + 1));
         const auto compare = [this](auto&& left, auto&& right) -> bool { return (*before_)(left, right); };
         if constexpr (copies) {
-            if (plan_.runs == 1 && sort_nearly_sorted(first, last - first, *before_)) return;
+            if (plan_.runs == 1 && sort_by_few_moves(first, last - first, *before_)) return;
         }
         if (std::is_sorted(first, last, compare)) return;
         if constexpr (copies) {

@@ -114,7 +114,7 @@ void insertion_sort(T* first, T* last, Compare& before) {
 // Sorts elements of which so few belong before the one to their left that it pays to move each by itself,
 // past all others if need be. True where they are sorted now.
 template <class T, class Compare>
-[[nodiscard]] bool sort_nearly_sorted(T* data, index n, Compare& before) {
+[[nodiscard]] bool sort_by_few_moves(T* data, index n, Compare& before) {
     index descents = 0;
     for (index i = 1; i < n; ++i) descents += without_branch(before(data[i], data[i - 1]));
     if (descents > std::max<index>(4, n / 32)) return false;
