@@ -18,6 +18,7 @@ struct answer {
     std::vector<std::string> waits;
     std::string not_preloaded;  // why; empty: the library was named to the command
     std::vector<cpu_speed> cpus;
+    std::vector<cpu_speed> cpus_at_start;
     nanoseconds longest_move = 0;
     nanoseconds average_move = 0;
     int exit_status = 0;

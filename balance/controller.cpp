@@ -7,17 +7,20 @@
 #include <utility>
 
 #include "balance/placing.hpp"
+#include "timer/offspring.hpp"
 
 namespace tauto::balance {
 
 namespace {
 
 constexpr nanoseconds latest_look = 10 * millisecond;
+constexpr nanoseconds latest_look_that_watches = 20 * millisecond;
 constexpr nanoseconds shortest_window = 20 * millisecond;        // of whole rounds
 constexpr nanoseconds shortest_first_window = 40 * millisecond;  // of a way
 // Where work is only estimated. A window that ends with any round is short where threads are busy, and long
 // where they are not: one way would seem better than another by that alone.
 constexpr nanoseconds shortest_estimated_window = 200 * millisecond;
+constexpr nanoseconds shortest_window_to_rest = 100 * millisecond;
 constexpr nanoseconds longest_window = 500 * millisecond;
 constexpr int rounds_of_a_first_window = 2;
 constexpr nanoseconds longest_start = 100 * millisecond;  // until threads are known
@@ -31,9 +34,9 @@ constexpr nanoseconds soonest_look = 100'000;
 constexpr nanoseconds after_an_end = 50'000;   // for the switch to be recorded
 constexpr double done_with_everything = 1e12;  // seconds
 constexpr nanoseconds search_every = 100 * millisecond;
-constexpr nanoseconds search_at_the_start_every = 15 * millisecond;
+constexpr nanoseconds search_at_the_start_every = 8 * millisecond;  // with each look
 constexpr nanoseconds the_start = 400 * millisecond;
-constexpr nanoseconds search_where_births_are_told = 1'000 * millisecond;
+constexpr nanoseconds search_at_least_every = 1'000 * millisecond;
 constexpr nanoseconds ask_every = 100 * millisecond;
 constexpr double own_share = 0.008;        // of one CPU
 constexpr double largest_allowance = 3e6;  // ns of CPU time that were not used before
@@ -55,7 +58,9 @@ controller::controller(pid_t root, const cpu_set_t& given, speeds& cpus, moves& 
                        page* marks)
     : given_(given),
       cpus_(cpus),
+      last_born_(timer::last_born()),
       paces_(cpus.all_cpus()),
+      births_are_told_(last_born_ != timer::last_born()),
       mover_(mover),
       how_(how),
       team_(root, cpus, how.files, marks),
@@ -75,8 +80,7 @@ void controller::run(int signals, const std::function<bool()>& ended) {
     choose_way();
     watch_code();
     for (;;) {
-        const nanoseconds until =
-            std::min({window_ends_, next_ask, resting() ? window_ends_ : std::min(next_look_, next_search_)});
+        const nanoseconds until = std::min({window_ends_, next_ask, resting() ? window_ends_ : next_look_});
         wait_for(signals, until - timer::now());
         pollfd arrived{signals, POLLIN, 0};
         const nanoseconds now = timer::now();
@@ -85,13 +89,12 @@ void controller::run(int signals, const std::function<bool()>& ended) {
             next_ask = timer::now() + ask_every;
         }
         if (follow_paces() && asks()) start_over(now);
-        if (!resting() && now >= std::min(next_look_, window_ends_)) look(now);
-        if (!resting() && now >= next_search_) {
-            team_.search();
-            next_search_ = now + until_next_search(now);
+        if (!resting() && now >= std::min(next_look_, window_ends_)) {
+            look(now);
+            if (now >= next_search_) search(now);
         }
         const bool has_begun = settles_ && has_settled(now);
-        const bool ends = !has_begun && (now >= window_ends_ || (!settles_ && window_is_full()));
+        const bool ends = !has_begun && (now >= window_ends_ || (!settles_ && window_is_full(now)));
         if (!resting() && (has_begun || ends) && looked_ < now) look(now);
         if (has_begun) measure_from(now);
         if (ends) end_window(now);
@@ -127,9 +130,20 @@ bool controller::follow_paces() {
     return changed;
 }
 
+// Nobody is new where nobody was born.
+void controller::search(nanoseconds now) {
+    const pid_t born = births_are_told_ ? timer::last_born() : 0;
+    const bool somebody_was = std::exchange(last_born_, born) != born || born == 0;
+    if (somebody_was || team_.members().empty() || now >= searched_ + search_at_least_every) {
+        team_.search();
+        searched_ = now;
+    }
+    next_search_ = now + until_next_search(now);
+}
+
 nanoseconds controller::until_next_search(nanoseconds now) const {
     if (now < began_ + the_start) return search_at_the_start_every;
-    return team_.watches_exactly() ? search_where_births_are_told : search_every;
+    return team_.watches_exactly() ? search_at_least_every : search_every;
 }
 
 void controller::look(nanoseconds now) {
@@ -167,14 +181,29 @@ void controller::measure_from(nanoseconds now) {
     window_ends_ = now + longest_window;
 }
 
-bool controller::window_is_full() const {
+bool controller::window_is_full(nanoseconds now) const {
     if (resting()) return false;
+    if (is_surely_left_alone(now)) return true;
     const bool first = effect_.now() == effect::phase::looks;
     const nanoseconds shortest = first ? shortest_first_window : shortest_window;
     const int rounds = first ? rounds_of_a_first_window : 1;
     if (team_.places_passed() >= static_cast<std::uint64_t>(rounds + 1))
-        return timer::now() - window_began_ >= shortest;
+        return now - window_began_ >= shortest;
     return team_.rounds_took() >= shortest_estimated_window && team_.rounds() >= rounds;
+}
+
+// Nothing can be won, as in a program with a queue: looks are all that it would notice. A longer window
+// would show no more, unless it is sampled where threads are in their code.
+bool controller::is_surely_left_alone(nanoseconds now) const {
+    if (!asks() || effect_.now() != effect::phase::watches || team_.unseen().watches() ||
+        now - window_began_ < shortest_window_to_rest)
+        return false;
+    if (cpus_.all_equal()) return true;
+    const team::tally so_far = team_.so_far();
+    window seen;
+    seen.work = so_far.estimated;
+    seen.reachable = so_far.seconds * cpus_.of_the_fastest(so_far.threads);
+    return seen.reachable > 0 && seen.seems_busy();
 }
 
 // The most promising first.
@@ -284,8 +313,9 @@ void controller::plan_next_look(nanoseconds now) {
     const auto since = static_cast<double>(now - std::exchange(looked_, now));
     look_cost_ = 0.9 * look_cost_ + 0.1 * cost;
     allowance_ = std::min(largest_allowance, allowance_ + own_share * since - cost);
-    next_look_ = now + latest_look;
-    const bool ends_with_round = done_ == way::alone && stretch() > long_round;
+    const bool watches = asks() && effect_.now() == effect::phase::watches;
+    next_look_ = now + (watches ? latest_look_that_watches : latest_look);
+    const bool ends_with_round = done_ == way::alone && team_.rounds() > 0 && stretch() > long_round;
     if (done_ == way::moves || ends_with_round) next_look_ = std::max(foreseen(now), now + soonest_look);
     if (allowance_ < 0)
         next_look_ = std::max(next_look_, now + static_cast<nanoseconds>(look_cost_ / own_share));
@@ -315,7 +345,7 @@ void controller::end_window(nanoseconds now) {
     account_.seconds_of[static_cast<std::size_t>(done_)] += timer::to_seconds(now - window_began_);
     if (suspected_) {
         confirm_spins();
-    } else if (!rested && !seen.equal && can_move(seen) && looks_for_spins() && team_.unseen().suspects()) {
+    } else if (!rested && suspects_spins(seen)) {
         suspected_ = {seen, ran};
         team_.forgive();
     } else if (asks()) {
@@ -338,9 +368,18 @@ bool controller::may_look_for_spins() const {
 }
 
 // After a suspicion that was unfounded, each time after twice as many windows: the trial may cost something.
+// Where there was none, in every other window.
 bool controller::looks_for_spins() const {
+    const unsigned after = std::max(std::min(unfounded_, 10U), nothing_to_suspect_ ? 1U : 0U);
     return may_look_for_spins() && !team_.unseen().any_known() &&
-           busy_windows_ % (1U << std::min(unfounded_, 10U)) == 0;
+           busy_windows_ % (1U << after) == 1U % (1U << after);
+}
+
+bool controller::suspects_spins(const window& seen) {
+    if (seen.equal || !can_move(seen) || !looks_for_spins()) return false;
+    const bool found = team_.unseen().suspects();
+    nothing_to_suspect_ = !found && !team_.unseen().needs_more();
+    return found;
 }
 
 void controller::watch_code() {

@@ -65,9 +65,11 @@ class controller {
     void begin_window(nanoseconds now);
     void measure_from(nanoseconds now);
     bool has_settled(nanoseconds now) const;
-    bool window_is_full() const;
+    bool window_is_full(nanoseconds now) const;
+    bool is_surely_left_alone(nanoseconds now) const;
     std::vector<way> possible_ways();
     void plan_next_look(nanoseconds now);
+    void search(nanoseconds now);
     nanoseconds until_next_search(nanoseconds now) const;
     nanoseconds foreseen(nanoseconds now);
     double stretch() const;
@@ -80,13 +82,16 @@ class controller {
     bool asks() const { return how_.only == way::alone; }
     bool may_look_for_spins() const;
     bool looks_for_spins() const;
+    bool suspects_spins(const window& seen);
     void watch_code();
     void confirm_spins();
     bool resting() const { return asks() && effect_.now() == effect::phase::rests; }
 
     cpu_set_t given_;
     speeds& cpus_;
+    pid_t last_born_;  // when it was searched last
     paces paces_;
+    bool births_are_told_;  // the thread of `paces_` was
     moves& mover_;
     manner how_;
     team team_;
@@ -100,7 +105,8 @@ class controller {
         nanoseconds ran = 0;  // CPU time
     };
     std::optional<suspicion> suspected_;
-    unsigned unfounded_ = 0;  // suspicions in a row
+    unsigned unfounded_ = 0;           // suspicions in a row
+    bool nothing_to_suspect_ = false;  // when it was looked for last
     unsigned busy_windows_ = 0;
     account account_;
     nanoseconds began_;
@@ -109,6 +115,7 @@ class controller {
     nanoseconds looked_;
     nanoseconds next_look_;
     nanoseconds next_search_;
+    nanoseconds searched_ = 0;
     nanoseconds processor_ = 0;  // our CPU time at the last look
     double look_cost_ = 20e3;    // ns of CPU time, lately
     double allowance_ = 3e6;     // ns of CPU time that may be used beyond our share

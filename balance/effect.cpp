@@ -69,6 +69,10 @@ bool window::is_near_the_bound() const {
     return !equal && round >= counts_work && busy > near_the_bound;
 }
 
+bool window::seems_busy() const {
+    return work > (1 - (counted ? to_win : to_win_if_estimated)) * reachable;
+}
+
 const char* in_words(way one) {
     switch (one) {
         case way::alone:
@@ -144,14 +148,10 @@ void effect::add(window seen) {
 void effect::watch(const window& seen) {
     const bool was_unequal = std::exchange(was_unequal_, !seen.equal && !seen.by_itself);
     if (seen.equal) return rest(shortest_rest, "no CPU was faster than another");
-    if (seems_busy(seen)) return rest(shortest_rest, were_busy);
+    if (seen.seems_busy()) return rest(shortest_rest, were_busy);
     // Others are on a CPU for a moment on every machine: a way that leaves it out may cost half a window.
     if (was_unequal_ && !was_unequal) return;
     begin_looking(seen);
-}
-
-bool effect::seems_busy(const window& seen) {
-    return seen.work > (1 - (seen.counted ? to_win : to_win_if_estimated)) * seen.reachable;
 }
 
 bool effect::spins_as_much(const window& seen) const {

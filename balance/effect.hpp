@@ -58,6 +58,8 @@ struct window {
     double most_of_fastest() const;
     // No CPU waits for another: no other way can do much more.
     bool is_near_the_bound() const;
+    // The threads keep the fastest CPUs busy by themselves: nothing that is worth it can be won.
+    bool seems_busy() const;
 };
 
 class effect {
@@ -95,7 +97,6 @@ class effect {
 
   private:
     void watch(const window& seen);
-    static bool seems_busy(const window& seen);
     bool spins_as_much(const window& seen) const;
     void begin_looking(const window& alone, double rate = 0);
     void look(const window& seen);

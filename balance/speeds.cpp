@@ -10,12 +10,14 @@
 
 #include "balance/paces.hpp"
 #include "balance/placing.hpp"
+#include "runtime/machine_kinds.hpp"
 
 namespace tauto::balance {
 
 namespace {
 
 constexpr nanoseconds probe_for = 2'500'000;
+constexpr int fewest_where_alike = 2;
 constexpr int fewest_times = 4;          // a clock that rises with the load takes so long
 constexpr int most_times = 16;           // in 10 ms an interrupted CPU may do a third more or less
 constexpr double follows_within = 40e6;  // ns in which threads want a CPU: ten ticks of the slowest kernels
@@ -43,6 +45,12 @@ std::vector<cpu_speed> in_relation(const std::vector<int>& cpus, const std::vect
     return found;
 }
 
+// By what the kernel and the processor tell: their clocks then rise alike, too.
+bool are_said_to_be_alike(const std::vector<int>& cpus) {
+    return !tauto::detail::is_hybrid_processor() &&
+           tauto::detail::read_kinds(tauto::detail::file_tree("/"), cpus).of.empty();
+}
+
 }  // namespace
 
 std::vector<cpu_speed> probe(const std::vector<int>& cpus) {
@@ -61,11 +69,17 @@ std::vector<cpu_speed> probe(const std::vector<int>& cpus) {
             });
         for (std::thread& one : threads) one.join();
     };
-    probe_times(fewest_times);
+    const auto agree = [&](std::size_t parts) {
+        return std::ranges::all_of(
+            latest, [&](const auto& of_one) { return all_agree(std::span(of_one).last(parts)); });
+    };
+    const auto found = [&] { return in_relation(cpus, all); };
+    probe_times(fewest_where_alike);
+    if (agree(fewest_where_alike) && speeds(found()).all_equal() && are_said_to_be_alike(cpus))
+        return found();
+    probe_times(fewest_times - fewest_where_alike);
     for (int times = fewest_times;; ++times) {
-        const std::vector<cpu_speed> found = in_relation(cpus, all);
-        const bool steady = std::ranges::all_of(latest, [](const auto& parts) { return all_agree(parts); });
-        if (steady || speeds(found).all_equal() || times == most_times) return found;
+        if (agree(fewest_times) || speeds(found()).all_equal() || times == most_times) return found();
         probe_times(1);
     }
 }

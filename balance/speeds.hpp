@@ -18,8 +18,8 @@ struct cpu_speed {
     double blocks = 0;  // of the probe in a ns of CPU time; 0: not known
 };
 
-// Runs on all of these CPUs at once for some 10 ms; for up to 40 ms where they are unequal and the last 10 ms
-// do not agree.
+// Runs on all of these CPUs at once: for 5 ms where it finds them equal and the kernel says so, too; else for
+// some 10 ms, and up to 40 ms where they are unequal and the last 10 ms do not agree.
 std::vector<cpu_speed> probe(const std::vector<int>& cpus);
 
 // The same, kept up to date from what threads get.
@@ -32,6 +32,8 @@ class speeds {
     std::size_t index_of(int cpu) const;
     std::vector<int> all_cpus() const;
     const cpu_speed& operator[](std::size_t index) const { return now_[index]; }
+    // As the probe found it.
+    const cpu_speed& at_start(std::size_t index) const { return probed_[index]; }
     // Work a second of each CPU.
     const std::vector<double>& per_second() const { return per_second_; }
     // Work a second that a CPU usually does: as the probe found it, until threads got something else for a

@@ -24,6 +24,8 @@ class spins {
     // Whether code in which threads may wait is among what was added, which is then kept for `confirm`.
     // `speeds`: work a second of each CPU.
     bool suspect(std::span<const double> speeds);
+    // Whether what was added has not been enough to tell yet.
+    bool needs_more() const { return !seen_.empty(); }
     // What was added since then is of threads that change CPUs by their progress. Which part of all kept
     // samples were waits, on each CPU; none if there are none.
     std::vector<double> confirm();

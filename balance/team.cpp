@@ -14,6 +14,7 @@ namespace {
 constexpr double least_stretch = 50e-6;  // what is shorter is a lock, not a part of the work
 constexpr double part_of_note = 0.05;    // of what the busiest did
 constexpr nanoseconds shortest_round = 100'000;
+constexpr nanoseconds longest_tick = 10 * timer::millisecond;
 constexpr int most_windows_unnoted = 2;  // of one that has a seat
 constexpr double alike = 0.35;
 constexpr double surely_wanted = 0.9;
@@ -21,6 +22,17 @@ constexpr double follows = 0.3;           // of what a window shows
 constexpr double follows_counted = 0.15;  // so that ways are compared by one measure
 
 }  // namespace
+
+cpu_use::seen cpu_use::take(nanoseconds span) {
+    seen found;
+    found.had = std::min(span, had);
+    found.wanted = std::min(span, std::max(found.had, most_wanted));
+    const bool was_asked_for =
+        static_cast<double>(most_wanted) >= surely_wanted * static_cast<double>(found.had);
+    found.is_clear = !unclear && (found.had == 0 || was_asked_for);
+    *this = {.had = std::min(had - found.had, longest_tick)};
+    return found;
+}
 
 team::team(pid_t root, speeds& cpus, bool files, page* marks)
     : root_(root),
@@ -295,13 +307,8 @@ void team::look() {
             uses_[i].most_wanted = std::max(uses_[i].most_wanted, std::exchange(one.wanted[i], 0));
     for (std::size_t i = 0; i < uses_.size(); ++i) {
         const nanoseconds span = now - looked_;
-        const nanoseconds wanted = std::min(span, std::max(uses_[i].had, uses_[i].most_wanted));
-        // Somebody is known to have wanted it for as long as it was had: else nothing is known.
-        const bool is_clear =
-            !uses_[i].unclear && (uses_[i].had == 0 || static_cast<double>(uses_[i].most_wanted) >=
-                                                           surely_wanted * static_cast<double>(uses_[i].had));
-        if (trusted_ && is_clear) cpus_.note(i, span, wanted, std::min(wanted, uses_[i].had));
-        uses_[i] = {};
+        const cpu_use::seen seen = uses_[i].take(span);
+        if (trusted_ && seen.is_clear) cpus_.note(i, span, seen.wanted, seen.had);
     }
     looked_ = now;
     for (const pid_t thread : born)
@@ -369,13 +376,28 @@ std::vector<member*> team::to_seat(bool at_once) {
     return found;
 }
 
+double team::least_of_note() const {
+    double most = 0;
+    for (const auto& [thread, one] : members_) most = std::max(most, one.worked);
+    return part_of_note * most;
+}
+
+team::tally team::so_far() const {
+    tally found;
+    const double least = least_of_note();
+    found.threads = static_cast<std::size_t>(
+        std::ranges::count_if(members_, [&](const auto& entry) { return entry.second.worked > least; }));
+    found.estimated = work_ - window_.work;
+    found.seconds = timer::to_seconds(looked_ - window_.at);
+    return found;
+}
+
 team::tally team::take_tally() {
     has_tally_ = true;
     tally found;
-    double most = 0;
-    for (const auto& [thread, one] : members_) most = std::max(most, one.worked);
+    const double least = least_of_note();
     for (auto& [thread, one] : members_) {
-        one.noted = one.worked > part_of_note * most;
+        one.noted = one.worked > least;
         one.windows_unnoted = one.noted ? 0 : one.windows_unnoted + 1;
         one.had_worked = std::exchange(one.worked, 0.0);
         one.was_busy = std::exchange(one.busy, 0);

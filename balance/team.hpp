@@ -54,6 +54,24 @@ struct member {
     bool ended = false;
 };
 
+// What threads had and wanted of a CPU since the last look.
+//
+// The kernel adds the time of a thread that goes on to its account with each tick. So a look may find more
+// than has passed, and the next one less: what is too much is kept for that.
+struct cpu_use {
+    nanoseconds had = 0;
+    nanoseconds most_wanted = 0;  // of one thread: it ran, or waited for the CPU
+    bool unclear = false;         // somebody came or went at a time that is not known
+
+    struct seen {
+        nanoseconds wanted = 0;
+        nanoseconds had = 0;
+        bool is_clear = false;  // somebody is known to have wanted it for as long as it was had
+    };
+    // Of the last `span`; begins anew.
+    seen take(nanoseconds span);
+};
+
 class team {
   public:
     // `files`: watches by /proc alone. `marks`: where processes of the team say which threads wait; may be
@@ -102,6 +120,8 @@ class team {
         double spun = 0;       // of the CPU time: the part in which threads waited unseen
     };
     tally take_tally();
+    // Only `estimated`, `seconds` and `threads`, until the last look.
+    tally so_far() const;
     void begin_window();
     // The fewest places that a thread of note came past since the last tally; 0 where they do not tell.
     std::uint64_t places_passed() const;
@@ -131,6 +151,7 @@ class team {
     void apply(member& one, const change& what);
     void begin_stretch(member& one, nanoseconds at);
     void note_round(nanoseconds at);
+    double least_of_note() const;  // work since the last tally
     double places_a_second();
     void take_unseen_waits_off(member& one);
     void end_stretch(member& one);
@@ -162,12 +183,7 @@ class team {
     double unlike_ = 0.6;    // by which part of it windows differ
     std::vector<moment> moments_;
     news news_;
-    struct use {
-        nanoseconds had = 0;
-        nanoseconds most_wanted = 0;
-        bool unclear = false;  // somebody came or went at a time that is not known
-    };
-    std::vector<use> uses_;
+    std::vector<cpu_use> uses_;
     nanoseconds looked_ = 0;
     bool has_tally_ = false;
     // Of the whole run; after a rest its threads are members again.

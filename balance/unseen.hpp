@@ -38,6 +38,8 @@ class unseen_waits {
 
     // Whether threads may have waited since their code is watched; see spins.
     bool suspects() { return spins_.suspect(cpus_.per_second()); }
+    // Whether it cannot tell yet.
+    bool needs_more() const { return spins_.needs_more(); }
     // After threads were moved by their progress: what of the CPU time before was waits, of which a window
     // has `ran`. From now on `read` knows them.
     waits confirm(nanoseconds ran);

@@ -134,6 +134,13 @@ pid_t process_of(pid_t thread) {
     return found.empty() ? 0 : found[0];
 }
 
+pid_t last_born() {
+    std::string text = text_of_file("/proc/loadavg");
+    if (!text.empty() && text.back() == '\n') text.pop_back();
+    const std::vector<pid_t> found = numbers_in(std::string_view(text).substr(text.rfind(' ') + 1));
+    return found.empty() ? 0 : found[0];
+}
+
 std::set<std::string> names_at_work() {
     std::set<std::string> names;
     for (const pid_t pid : offspring()) {

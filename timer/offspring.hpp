@@ -25,6 +25,10 @@ std::vector<pid_t> threads_of(pid_t process);
 // The process that a thread belongs to, or 0 if it has ended.
 pid_t process_of(pid_t thread);
 
+// The number of the newest process or thread on this system: as long as it stays, nobody has started any. 0
+// where it cannot be read.
+pid_t last_born();
+
 // The names of our children that are still at work.
 std::set<std::string> names_at_work();
 

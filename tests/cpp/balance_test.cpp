@@ -35,6 +35,7 @@
 #include "balance/threads.hpp"
 #include "balance/unseen.hpp"
 #include "balance/watch.hpp"
+#include "timer/offspring.hpp"
 
 using namespace tauto::balance;
 using places = std::vector<std::size_t>;
@@ -1072,6 +1073,40 @@ TEST_CASE("a pace that is not known stays as it is") {
     speeds cpus({{0, 1.0, 1.0}, {1, 0.5, 1.0}});
     for (int k = 0; k < 3; ++k) CHECK_FALSE(cpus.note_pace(1, 0.2));
     CHECK(cpus[1].pace == 0.5);
+}
+
+TEST_CASE("a CPU that threads had all the time is theirs whenever the kernel adds their time") {
+    constexpr nanoseconds look = 10 * millisecond;
+    cpu_use use;
+    speeds cpus({{0, 1.0, 1.0, 1.0}, {1, 1.0, 1.0, 1.0}});
+    use.had = 14 * millisecond;
+    for (int i = 0; i < 100; ++i) {
+        use.most_wanted = look;
+        const cpu_use::seen seen = use.take(look);
+        CHECK(seen.is_clear);
+        cpus.note(0, look, seen.wanted, seen.had);
+        use.had += (i % 2 == 0 ? 6 : 14) * millisecond;
+    }
+    CHECK(cpus[0].share == doctest::Approx(1.0));
+    // Others had it for a quarter of the time.
+    use = {};
+    for (int i = 0; i < 100; ++i) {
+        use.had += (i % 2 == 0 ? 4 : 11) * millisecond;
+        use.most_wanted = look;
+        const cpu_use::seen seen = use.take(look);
+        cpus.note(1, look, seen.wanted, seen.had);
+    }
+    CHECK(cpus[1].share == doctest::Approx(0.75).epsilon(0.07));
+    use.unclear = true;
+    CHECK_FALSE(use.take(look).is_clear);
+    CHECK_FALSE(use.unclear);
+}
+
+TEST_CASE("who is born since is told by the newest number") {
+    const pid_t before = tauto::timer::last_born();
+    REQUIRE(before > 0);
+    std::thread([] {}).join();
+    CHECK(tauto::timer::last_born() != before);
 }
 
 TEST_CASE("parts of a probe agree where neither the CPU nor what it leaves to us has changed") {

@@ -11,6 +11,8 @@ class CpuSpeed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cpu: int
     work_per_cpu_second: float  # relative to the fastest
     share: float | None  # of its time that threads of the program had
+    work_per_cpu_second_at_start: float  # as it was found before the program began
+    share_at_start: float
 
 
 class SecondsOfEachWay(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
