@@ -192,13 +192,13 @@ bool controller::window_is_full(nanoseconds now) const {
     return team_.rounds_took() >= shortest_estimated_window && team_.rounds() >= rounds;
 }
 
-// Nothing can be won, as in a program with a queue: looks are all that it would notice. A longer window
-// would show no more, unless it is sampled where threads are in their code.
+// Nothing can be won, as in a program with a queue: looks are all that it would notice, and a longer window
+// would show no more.
 bool controller::is_surely_left_alone(nanoseconds now) const {
-    if (!asks() || effect_.now() != effect::phase::watches || team_.unseen().watches() ||
-        now - window_began_ < shortest_window_to_rest)
+    if (!asks() || effect_.now() != effect::phase::watches || now - window_began_ < shortest_window_to_rest)
         return false;
     if (cpus_.all_equal()) return true;
+    if (team_.unseen().watches() && !team_.unseen().is_clear()) return false;
     const team::tally so_far = team_.so_far();
     window seen;
     seen.work = so_far.estimated;
@@ -367,18 +367,20 @@ bool controller::may_look_for_spins() const {
     return asks() && !suspected_ && !resting() && what_to_do() == way::alone;
 }
 
-// After a suspicion that was unfounded, each time after twice as many windows: the trial may cost something.
-// Where there was none, in every other window.
+// After a suspicion that was unfounded, and where there was none (first after four), each time after twice as
+// many windows: a trial and samples cost something.
 bool controller::looks_for_spins() const {
-    const unsigned after = std::max(std::min(unfounded_, 10U), nothing_to_suspect_ ? 1U : 0U);
-    return may_look_for_spins() && !team_.unseen().any_known() &&
-           busy_windows_ % (1U << after) == 1U % (1U << after);
+    const unsigned after = std::max(std::min(unfounded_, 10U), std::min(none_to_suspect_, 3U));
+    return may_look_for_spins() && !team_.unseen().any_known() && busy_windows_ % (1U << after) == 0;
 }
 
 bool controller::suspects_spins(const window& seen) {
     if (seen.equal || !can_move(seen) || !looks_for_spins()) return false;
     const bool found = team_.unseen().suspects();
-    nothing_to_suspect_ = !found && !team_.unseen().needs_more();
+    if (found || team_.unseen().could_tell()) {
+        none_to_suspect_ = found ? 0 : std::max(2U, none_to_suspect_ + 1);
+        busy_windows_ = 0;
+    }
     return found;
 }
 

@@ -105,8 +105,8 @@ class controller {
         nanoseconds ran = 0;  // CPU time
     };
     std::optional<suspicion> suspected_;
-    unsigned unfounded_ = 0;           // suspicions in a row
-    bool nothing_to_suspect_ = false;  // when it was looked for last
+    unsigned unfounded_ = 0;        // suspicions in a row
+    unsigned none_to_suspect_ = 0;  // windows in a row
     unsigned busy_windows_ = 0;
     account account_;
     nanoseconds began_;

@@ -37,9 +37,8 @@ struct probed {
 
 // Whether each of these probes of a CPU shows what all of them do: as much work a second, and a second of CPU
 // time. They do not where another program was on the CPU for some of the time.
-inline bool all_agree(std::span<const probed> parts) {
-    constexpr double within = 1.15;
-    const auto near = [](double a, double b) { return std::max(a, b) < within * std::min(a, b); };
+inline bool all_agree(std::span<const probed> parts, double within) {
+    const auto near = [within](double a, double b) { return std::max(a, b) < within * std::min(a, b); };
     probed all;
     for (const probed& one : parts) all.add(one);
     return std::ranges::all_of(parts, [&](const probed& one) {

@@ -18,6 +18,8 @@ namespace {
 
 constexpr nanoseconds probe_for = 2'500'000;
 constexpr int fewest_where_alike = 2;
+constexpr double two_agree = same_speed;
+constexpr double four_agree = 1.15;
 constexpr int fewest_times = 4;          // a clock that rises with the load takes so long
 constexpr int most_times = 16;           // in 10 ms an interrupted CPU may do a third more or less
 constexpr double follows_within = 40e6;  // ns in which threads want a CPU: ten ticks of the slowest kernels
@@ -69,17 +71,18 @@ std::vector<cpu_speed> probe(const std::vector<int>& cpus) {
             });
         for (std::thread& one : threads) one.join();
     };
-    const auto agree = [&](std::size_t parts) {
+    const auto agree = [&](std::size_t parts, double within) {
         return std::ranges::all_of(
-            latest, [&](const auto& of_one) { return all_agree(std::span(of_one).last(parts)); });
+            latest, [&](const auto& of_one) { return all_agree(std::span(of_one).last(parts), within); });
     };
     const auto found = [&] { return in_relation(cpus, all); };
     probe_times(fewest_where_alike);
-    if (agree(fewest_where_alike) && speeds(found()).all_equal() && are_said_to_be_alike(cpus))
+    if (agree(fewest_where_alike, two_agree) && speeds(found()).all_equal() && are_said_to_be_alike(cpus))
         return found();
     probe_times(fewest_times - fewest_where_alike);
     for (int times = fewest_times;; ++times) {
-        if (agree(fewest_times) || speeds(found()).all_equal() || times == most_times) return found();
+        if (agree(fewest_times, four_agree) || speeds(found()).all_equal() || times == most_times)
+            return found();
         probe_times(1);
     }
 }

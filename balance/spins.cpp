@@ -17,6 +17,7 @@ constexpr double most_samples = 20'000;   // what a program did long ago may be 
 constexpr double of_note = 0.04;          // of the samples on fast CPUs
 constexpr double much_rarer = 0.35;       // on slow CPUs
 constexpr double much = 0.25;             // of the samples on fast CPUs: else it is not worth a trial
+constexpr double surely_not = 0.1;        // with so much less more samples would not show it
 constexpr double fewest_to_confirm = 50;  // samples of a program
 constexpr double less = 0.6;              // of the samples, as before
 
@@ -33,8 +34,7 @@ void spins::add(const code_place& where, std::size_t cpu) {
     ++on[cpu];
 }
 
-bool spins::suspect(std::span<const double> speeds) {
-    if (speeds.empty()) return false;
+spins::told spins::tell(std::span<const double> speeds) const {
     const double fastest = std::ranges::max(speeds);
     const auto counted = [&](std::span<const std::size_t> on) {
         count found;
@@ -44,6 +44,7 @@ bool spins::suspect(std::span<const double> speeds) {
         }
         return found;
     };
+    told found;
     const count cpus = counted(std::vector<std::size_t>(speeds.size(), 1));
     std::map<std::uint64_t, count> all;
     for (const auto& [where, on] : seen_) {
@@ -51,32 +52,48 @@ bool spins::suspect(std::span<const double> speeds) {
         all[where.program].fast += here.fast;
         all[where.program].slow += here.slow;
     }
-    // Threads that share the fast CPUs, because others have the slow ones, do not wait for who is slow.
-    std::erase_if(seen_, [&](const auto& entry) {
-        const count& whole = all[entry.first.program];
+    for (const auto& [program, whole] : all) {
         const double of_a_cpu = static_cast<double>(whole.fast) / static_cast<double>(cpus.fast);
-        return whole.fast >= fewest_fast &&
-               static_cast<double>(whole.slow) < least_slow * of_a_cpu * static_cast<double>(cpus.slow);
-    });
+        if (whole.fast >= fewest_fast &&
+            static_cast<double>(whole.slow) < least_slow * of_a_cpu * static_cast<double>(cpus.slow))
+            found.share_the_fast.insert(program);
+    }
     std::map<std::uint64_t, double> part;
-    std::vector<code_place> rare;
-    double samples = 0;
-    bool is_enough = false;
     for (const auto& [where, on] : seen_) {
-        samples += sum_of(on);
         const count& whole = all[where.program];
-        if (whole.fast < fewest_fast || whole.slow < fewest_slow) continue;
-        is_enough = true;
+        if (found.share_the_fast.contains(where.program) || whole.fast < fewest_fast ||
+            whole.slow < fewest_slow)
+            continue;
+        found.is_enough = true;
         const count here = counted(on);
         const double on_fast = static_cast<double>(here.fast) / static_cast<double>(whole.fast);
         const double may_be_slow = 1 + much_rarer * on_fast * static_cast<double>(whole.slow);
         if (on_fast < of_note || static_cast<double>(here.slow) > may_be_slow) continue;
         part[where.program] += on_fast;
-        rare.push_back(where);
+        found.rare.insert(where);
     }
-    std::erase_if(rare, [&](const code_place& where) { return part[where.program] < much; });
-    suspects_ = {rare.begin(), rare.end()};
-    if (!is_enough && samples < most_samples) return false;
+    std::erase_if(found.rare, [&](const code_place& where) { return part[where.program] < much; });
+    for (const auto& [program, here] : part) found.most = std::max(found.most, here);
+    return found;
+}
+
+bool spins::is_clear(std::span<const double> speeds) const {
+    if (speeds.empty()) return false;
+    const told found = tell(speeds);
+    return found.is_enough && found.most < surely_not;
+}
+
+bool spins::suspect(std::span<const double> speeds) {
+    told_ = false;
+    if (speeds.empty()) return false;
+    told found = tell(speeds);
+    std::erase_if(seen_,
+                  [&](const auto& entry) { return found.share_the_fast.contains(entry.first.program); });
+    double samples = 0;
+    for (const auto& [where, on] : seen_) samples += sum_of(on);
+    suspects_ = std::move(found.rare);
+    told_ = found.is_enough;
+    if (!found.is_enough && samples < most_samples) return false;
     kept_ = std::exchange(seen_, {});
     return !suspects_.empty();
 }

@@ -24,8 +24,10 @@ class spins {
     // Whether code in which threads may wait is among what was added, which is then kept for `confirm`.
     // `speeds`: work a second of each CPU.
     bool suspect(std::span<const double> speeds);
-    // Whether what was added has not been enough to tell yet.
-    bool needs_more() const { return !seen_.empty(); }
+    // Whether the last answer was more than that there were too few samples.
+    bool could_tell() const { return told_; }
+    // Whether it is clear already that there is no such code.
+    bool is_clear(std::span<const double> speeds) const;
     // What was added since then is of threads that change CPUs by their progress. Which part of all kept
     // samples were waits, on each CPU; none if there are none.
     std::vector<double> confirm();
@@ -38,12 +40,22 @@ class spins {
     // Samples, of each CPU.
     using counts = std::map<code_place, std::vector<std::size_t>>;
     static std::map<std::uint64_t, double> totals(const counts& of);  // of each program
+    struct told {
+        bool is_enough = false;
+        // Programs whose threads share the fast CPUs, because others have the slow ones: they do not wait
+        // for who is slow.
+        std::set<std::uint64_t> share_the_fast;
+        std::set<code_place> rare;  // on slow CPUs, and together much of a program
+        double most = 0;  // of the samples of a program on fast CPUs: code that is rare on slow ones
+    };
+    told tell(std::span<const double> speeds) const;
     static double sum_of(const std::vector<std::size_t>& of_each_cpu);
 
     counts seen_;
     counts kept_;
     std::set<code_place> suspects_;
     std::set<code_place> known_;
+    bool told_ = false;
 };
 
 }  // namespace tauto::balance

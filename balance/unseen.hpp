@@ -38,8 +38,10 @@ class unseen_waits {
 
     // Whether threads may have waited since their code is watched; see spins.
     bool suspects() { return spins_.suspect(cpus_.per_second()); }
-    // Whether it cannot tell yet.
-    bool needs_more() const { return spins_.needs_more(); }
+    // Whether the last answer was more than that it was seen too little.
+    bool could_tell() const { return spins_.could_tell(); }
+    // Whether it is clear already that they have not.
+    bool is_clear() const { return spins_.is_clear(cpus_.per_second()); }
     // After threads were moved by their progress: what of the CPU time before was waits, of which a window
     // has `ran`. From now on `read` knows them.
     waits confirm(nanoseconds ran);
