@@ -629,7 +629,8 @@ void loop_model::record(index n, std::int64_t elapsed) noexcept {
     const auto size = as_double(n);
     const auto ticks = as_double(elapsed);
     const double calls = 1 + std::exchange(skipped_, 0);  // that this one stands for
-    spent_ += calls * ticks;
+    const double whole = ticks + as_double(charged_.exchange(0, std::memory_order_relaxed)) / calls;
+    spent_ += calls * whole;
     last_n_ = size;
     if (options_[current_].width > 1) {
         note_waiting();
@@ -650,8 +651,8 @@ void loop_model::record(index n, std::int64_t elapsed) noexcept {
     const bool woken = std::exchange(woken_, false);
     unrecorded_ = 0;
     if (std::exchange(skip_next_, false)) return;
-    window_.add(size, ticks, calls, woken);
-    latest_.add(size, ticks, calls, woken);
+    window_.add(size, whole, calls, woken);
+    latest_.add(size, whole, calls, woken);
     if (in_trial_) {
         if (trial_complete()) finish_trial();
     } else if (!options_[chosen_].tried() ? trial_complete() : window_complete() || turned_slow()) {

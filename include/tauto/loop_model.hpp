@@ -83,6 +83,9 @@ class loop_model {
                        bool slept = false) noexcept;
     // One call of n iterations took `elapsed` ticks with width().
     void record(index n, std::int64_t elapsed) noexcept;
+    // Work that a call left undone took so many ticks afterwards: added to the next call that is recorded,
+    // which is most likely run alike. From any thread.
+    void charge(std::int64_t ticks) noexcept { charged_.fetch_add(ticks, std::memory_order_relaxed); }
     // Whether nothing is to be told of the next call, of which no chunk is timed: to record a call takes as
     // long as half a transfer, so of a short loop that nothing is tried on one in four is recorded.
     [[nodiscard]] bool skip_recording() noexcept {
@@ -198,6 +201,7 @@ class loop_model {
     std::vector<double> ends_;          // of the members in the call that ends now; 0: took no part
     std::vector<int> order_;
     double fold_elapsed_ = 0;
+    std::atomic<std::int64_t> charged_{0};
     int folds_ = 0;
     bool woken_ = false;  // a member, in the call that ends now
     int unrecorded_ = 0;  // calls that may go unrecorded after the last one that was

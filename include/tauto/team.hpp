@@ -338,13 +338,15 @@ class team {
     // inside a body.
     [[nodiscard]] bool take_inline_call(const tauto::site& where, index n, int members = 0) noexcept {
         if (detail::running_as.team != nullptr) return false;
-        const int id = where.id_.load(std::memory_order_relaxed);
-        if (id < 0 || where.nests_.load(std::memory_order_relaxed)) return false;
-        const auto* record = detail::record_of(detail::at(records_, id), members);
-        if (record == nullptr) return false;
-        auto* model =
-            record->models[std::bit_width(static_cast<std::uint64_t>(n))].load(std::memory_order_acquire);
+        auto* model = known_model(where, n, members);
         return model != nullptr && model->take_inline_call(detail::ticks);
+    }
+
+    // Used by algorithms: a loop of this site left some of its work to another loop, which took so long for
+    // it. It counts for the first one's choice of members, from its next call on.
+    void charge(const tauto::site& where, index n, int members, std::int64_t ticks) noexcept {
+        if (auto* model = detail::running_as.team == nullptr ? known_model(where, n, members) : nullptr)
+            model->charge(ticks);
     }
 
     // Used by reductions in bodies. True where such a call is too short for anything but to be run at once.
@@ -360,6 +362,15 @@ class team {
   private:
     void run_members(const detail::run_call& call, const run_options& options);
     detail::loop_model& model_for(const detail::loop_call& call);
+    // Null where nothing was learned of such loops, or loops in their bodies are shared.
+    [[nodiscard]] detail::loop_model* known_model(const tauto::site& where, index n,
+                                                  int members) const noexcept {
+        const int id = where.id_.load(std::memory_order_relaxed);
+        if (id < 0 || where.nests_.load(std::memory_order_relaxed)) return nullptr;
+        const auto* record = detail::record_of(detail::at(records_, id), members);
+        if (record == nullptr) return nullptr;
+        return record->models[std::bit_width(static_cast<std::uint64_t>(n))].load(std::memory_order_acquire);
+    }
     [[nodiscard]] bool run_alone(const detail::loop_call& call, detail::loop_model& model,
                                  detail::team_turn& turn);
     [[nodiscard]] bool run_loop(const detail::loop_call& call);
