@@ -105,16 +105,18 @@ index find_first(team& members, index n, Chosen& chosen, const algorithm_options
         return search({0, n}, chosen);
     }
     first_place first(n);
-    // Whoever asks gets the next blocks, so that all search at the front: so few that the last ones do not
-    // count, and in a row, which memory answers faster. On a line of its own, because all write to it.
+    // Whoever asks gets the next blocks, so that all search at the front: in a row, which memory answers
+    // faster, and so few that those of all members are an eighth of what was searched.
+    const index eighths = 8 * index{members.size()};
+    // On a line of its own, because all write to it.
     struct alignas(128) {
         std::atomic<index> block{0};
     } next;
-    const auto body = [&, n, block](range some) {
+    const auto body = [&, n, block, eighths](range some) {
         for (index k = some.begin; k < some.end; ++k) {
             const index known = next.block.load(std::memory_order_relaxed);
             if (known * block >= first.limit()) return;
-            const index count = std::min<index>(16, 1 + known / 64);
+            const index count = std::min<index>(16, 1 + known / eighths);
             index begin = next.block.fetch_add(count, std::memory_order_relaxed) * block;
             for (const index end = begin + count * block; begin < end; begin += block) {
                 if (begin >= first.limit()) return;
