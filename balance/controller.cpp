@@ -112,6 +112,7 @@ void controller::start_over(nanoseconds now) {
     account_.seconds_of[static_cast<std::size_t>(done_)] += timer::to_seconds(now - window_began_);
     suspected_.reset();
     team_.unseen().forget();
+    none_to_suspect_ = 0;
     const bool rested = resting();
     effect_.start_over();
     team_.forget_places();

@@ -91,7 +91,7 @@ class controller {
     speeds& cpus_;
     pid_t last_born_;  // when it was searched last
     paces paces_;
-    bool births_are_told_;  // the thread of `paces_` was
+    bool births_are_told_;  // as that of the thread of `paces_` was
     moves& mover_;
     manner how_;
     team team_;

@@ -218,6 +218,8 @@ class Bench:
 def lines_of_a_turn(bench: Bench, asked: argparse.Namespace) -> Iterator[Line]:
     parts = asked.parts.split(",")
     calls = bench.calls if {"programs", "equal"} & {*parts} else {}
+    if asked.program:
+        calls = {name: calls[name] for name in asked.program}
     with emulated(dict.fromkeys(bench.slow, asked.factor)):
         if "loops" in parts:
             for region in map(float, asked.regions.split(",")):
@@ -309,6 +311,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="tauto balance beside Linux alone.")
     parser.add_argument("--parts", default="loops,threads,spins,midway,programs,equal")
     parser.add_argument("--regions", default=",".join(f"{one:g}" for one in REGIONS_MS), help="milliseconds")
+    parser.add_argument("--program", action="append", help="this one alone; may be given more than once")
     parser.add_argument("--factor", type=float, default=4.0, help="how much slower the last CPU is")
     parser.add_argument("--slow", type=int, default=1, help="so many of the last CPUs are slow")
     parser.add_argument("--turns", type=int, default=6, help="turns of all that is asked")

@@ -465,7 +465,9 @@ TEST_CASE("a_part_that_only_one_thread_has_is_no_wait") {
 TEST_CASE("code_where_threads_are_on_all_cpus_is_work") {
     spins waits;
     see(waits, 0x4010, {300, 75}, {200, 50});
+    CHECK(waits.is_clear(fast_and_slow));
     CHECK_FALSE(waits.suspect(fast_and_slow));
+    CHECK(waits.could_tell());
     see(waits, 0x4010, {60, 0}, {440, 200});  // too seldom to matter
     CHECK_FALSE(waits.suspect(fast_and_slow));
     see(waits, 0x4010, {300, 0}, {200, 120});  // neither is slow
@@ -476,9 +478,13 @@ TEST_CASE("code_where_threads_are_on_all_cpus_is_work") {
 TEST_CASE("samples_are_gathered_until_they_tell") {
     spins waits;
     see(waits, 0x4010, {300, 0}, {200, 60});
+    CHECK_FALSE(waits.is_clear(fast_and_slow));
     CHECK_FALSE(waits.suspect(fast_and_slow));
+    CHECK_FALSE(waits.could_tell());
     see(waits, 0x4010, {300, 0}, {200, 60});
+    CHECK_FALSE(waits.is_clear(fast_and_slow));
     CHECK(waits.suspect(fast_and_slow));
+    CHECK(waits.could_tell());
     see(waits, 0x4010, {3, 0}, {20, 3});
     CHECK(waits.confirm().empty());  // too few
 }
@@ -503,7 +509,9 @@ TEST_CASE("ways_are_looked_at_when_others_are_on_a_cpu_for_two_windows") {
 TEST_CASE("samples_of_a_time_when_all_were_on_the_fast_cpus_are_not_counted") {
     spins waits;
     see(waits, 0x4010, {2, 0}, {1000, 2});
+    CHECK_FALSE(waits.is_clear(fast_and_slow));
     CHECK_FALSE(waits.suspect(fast_and_slow));
+    CHECK_FALSE(waits.could_tell());
     see(waits, 0x4010, {300, 0}, {200, 120});
     CHECK(waits.suspect(fast_and_slow));
 }
