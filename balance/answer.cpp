@@ -14,14 +14,15 @@ std::string percent(double part) {
 
 // "21 % less time than Linux alone (18 to 24 %, 9 pairs of windows)"
 std::string gain(const paired_ratio& ratio) {
+    const std::string pairs =
+        std::to_string(ratio.rounds) + (ratio.rounds == 1 ? " pair of windows" : " pairs of windows");
+    if (!std::isfinite(ratio.low) || !std::isfinite(ratio.high))
+        return "what that brought is not known: " + pairs + " with Linux alone cannot tell";
     const bool less = ratio.ratio <= 1;
     const auto part = [&](double value) { return percent(less ? 1 - value : value - 1); };
-    std::string text = part(ratio.ratio) + " % " + (less ? "less" : "more") + " time than Linux alone (";
-    const std::string pairs =
-        std::to_string(ratio.rounds) + (ratio.rounds == 1 ? " pair of windows)" : " pairs of windows)");
-    if (!std::isfinite(ratio.low) || !std::isfinite(ratio.high)) return text + "no interval, " + pairs;
-    return text + part(less ? ratio.high : ratio.low) + " to " + part(less ? ratio.low : ratio.high) +
-           " %, " + pairs;
+    return part(ratio.ratio) + " % " + (less ? "less" : "more") + " time than Linux alone (" +
+           part(less ? ratio.high : ratio.low) + " to " + part(less ? ratio.low : ratio.high) + " %, " +
+           pairs + ")";
 }
 
 nlohmann::json number(double value) {

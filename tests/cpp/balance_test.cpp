@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
@@ -1192,6 +1193,12 @@ TEST_CASE("the_answer_says_what_was_done_and_why_it_was_left_alone") {
     found.spun = 0.52;
     CHECK(in_words(found).find("; spinning was 52 % of their CPU time with Linux alone; 21 % less") !=
           std::string::npos);
+    found.spun = 0;
+    found.ratio.rounds = 1;
+    found.ratio.low = 0;
+    found.ratio.high = std::numeric_limits<double>::infinity();
+    CHECK(in_words(found).find("; what that brought is not known: 1 pair of windows with Linux alone cannot "
+                               "tell;") != std::string::npos);
     answer alone;
     alone.reason = "it ended before anything could be measured";
     alone.not_preloaded = "it runs already";

@@ -33,7 +33,7 @@ BALANCED = Balance(
     variables_set=[],
     preloaded=True,
     not_preloaded_because=None,
-    cpus=[CpuSpeed(0, 1.0, 1.0), CpuSpeed(1, 0.25, 1.0)],
+    cpus=[CpuSpeed(0, 1.0, 1.0, 1.0, 1.0), CpuSpeed(1, 0.25, 1.0, 0.25, 1.0)],
     exit_status=0,
 )
 

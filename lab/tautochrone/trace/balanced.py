@@ -79,6 +79,9 @@ def in_words(balance: Balance) -> str:
     if balance.time_over_linux_alone is None:
         return f"{did}; {balance.left_alone_because or 'not compared with Linux alone'}"
     low, high = balance.interval
-    spread = "" if low is None or high is None else f" ({low:.2f} to {high:.2f})"
-    pairs = text.count(balance.pairs_of_windows, "pair")
-    return f"{did}; time over Linux alone {balance.time_over_linux_alone:.2f}{spread}, {pairs} of windows"
+    pairs = f"{text.count(balance.pairs_of_windows, 'pair')} of windows"
+    if low is None or high is None:
+        return f"{did}; what that brought is not known: {pairs} with Linux alone cannot tell"
+    return (
+        f"{did}; time over Linux alone {balance.time_over_linux_alone:.2f} ({low:.2f} to {high:.2f}), {pairs}"
+    )
