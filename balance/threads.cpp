@@ -13,7 +13,7 @@ namespace tauto::balance {
 
 namespace {
 
-constexpr std::size_t most_a_cpu = 4;
+constexpr std::size_t most_a_cpu = 5;
 constexpr std::array<double, 3> may_be{0.85, 1.0, 1.15};  // of what the slow CPUs are said to do
 constexpr double a_thread_costs = 0.004;                  // of the time: it is woken up for each loop
 constexpr double worth_adding = 0.05;

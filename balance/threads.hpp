@@ -13,7 +13,7 @@
 namespace tauto::balance {
 
 // How many threads of equal shares suit CPUs of these speeds (work per second): as many as there are CPUs, or
-// up to four times as many. A number is chosen that does well where speeds are not known to better than 15 %.
+// up to five times as many. A number is chosen that does well where speeds are not known to better than 15 %.
 std::size_t threads_for(std::span<const double> speeds);
 
 // In how much of the time that the fastest CPU alone takes so many threads are done.
