@@ -170,7 +170,8 @@ void count_apart(team& members, index n, std::span<Count> counts, bool first, Bi
         if (!own.begun()) own.begin(counts.size(), rank);
         own.count(r, bin);
     };
-    loop_to_end(members, n, body, loop_options_of(options, &where));
+    const loop_options counting = loop_options_of(options, &where);
+    loop_to_end(members, n, body, counting);
     if (alone) return;
     const std::int64_t start = ticks();
     const auto add = [&](range r) {
@@ -185,7 +186,7 @@ void count_apart(team& members, index n, std::span<Count> counts, bool first, Bi
     loop_to_end(members, std::ssize(counts), add, loop_options_of(options));
     for (line& one : lines)
         if (one.own.begun()) one.own.end(counts);
-    members.charge(where, n, options.members, ticks() - start);
+    members.charge(counting, n, ticks() - start);
 }
 
 // All members count in one place. Relaxed: counts are read when the loop has ended. (LLVM's library has no

@@ -342,11 +342,11 @@ class team {
         return model != nullptr && model->take_inline_call(detail::ticks);
     }
 
-    // Used by algorithms: a loop of this site left some of its work to another loop, which took so long for
-    // it. It counts for the first one's choice of members, from its next call on.
-    void charge(const tauto::site& where, index n, int members, std::int64_t ticks) noexcept {
-        if (auto* model = detail::running_as.team == nullptr ? known_model(where, n, members) : nullptr)
-            model->charge(ticks);
+    // Used by algorithms: a loop of n iterations, whose site is named, left some of its work to another loop,
+    // which took so long for it. It counts for the first one's choice of members, from its next call on.
+    void charge(const loop_options& loop, index n, std::int64_t ticks) noexcept {
+        if (detail::running_as.team != nullptr || !std::holds_alternative<adaptive>(loop.schedule)) return;
+        if (auto* model = known_model(*loop.site, n, loop.members)) model->charge(ticks);
     }
 
     // Used by reductions in bodies. True where such a call is too short for anything but to be run at once.

@@ -59,14 +59,15 @@ class wavefront {
     // The sum of all tiles and of `first`. `where`: the call site of the loop over all tiles.
     Sum run(team& members, const algorithm_options& options, site* where = nullptr) {
         const auto begin = [this](range some) { begin_some(some); };
-        site& both = where != nullptr ? *where : site_of<decltype(begin)>;
-        loop_to_end(members, tiles_, begin, loop_options_of(options, &both));
+        const loop_options first =
+            loop_options_of(options, where != nullptr ? where : &site_of<decltype(begin)>);
+        loop_to_end(members, tiles_, begin, first);
         const std::vector<index> late = late_tiles();
         if (late.empty()) return total();
         const std::int64_t start = ticks();
         const auto end = [&](index i) { finish_tile(at(late, i)); };
         loop_to_end(members, std::ssize(late), end, loop_options_of(options));
-        members.charge(both, tiles_, options.members, ticks() - start);
+        members.charge(first, tiles_, ticks() - start);
         return total();
     }
 
