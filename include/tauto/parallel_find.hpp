@@ -58,7 +58,7 @@ class first_place {
     std::exception_ptr failure_;
 };
 
-// The first of so many places from `i` on that is chosen, else nothing.
+// Whether one of these places behind `i` is chosen; `i` is the first of them then.
 template <class Chosen, index... Places>
 [[nodiscard, gnu::always_inline]] inline bool search_row(index& i, Chosen& chosen,
                                                          std::integer_sequence<index, Places...>) {
