@@ -52,10 +52,10 @@ def answered_cpus(found: dict[str, object]) -> list[dict[str, float]]:
 
 
 def need_the_slow_cpu_at_start(found: dict[str, object], slow_cpu: int) -> None:
-    """Ends a test whose program was started while others had even what the emulator left of the slow CPU."""
+    """Skips where others had the slow CPU, too, when the program was started."""
     (slow,) = (one for one in answered_cpus(found) if one["cpu"] == slow_cpu)
     speed = slow["work_per_cpu_second_at_start"] * slow["share_at_start"]
-    if not 1 / 6 < speed < 1 / 3:
+    if speed < 1 / 6:
         pytest.skip(f"CPU {slow_cpu} did {speed:.2f} of a fast one at the start: others were there")
 
 
