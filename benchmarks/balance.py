@@ -218,8 +218,9 @@ class Bench:
 def lines_of_a_turn(bench: Bench, asked: argparse.Namespace) -> Iterator[Line]:
     parts = asked.parts.split(",")
     calls = bench.calls if {"programs", "equal"} & {*parts} else {}
-    if asked.program:
-        calls = {name: calls[name] for name in asked.program}
+    if unknown := {*(asked.program or calls)} - {*calls}:
+        raise SystemExit(f"--program {min(unknown)}: of --parts {asked.parts} there are {list(calls)}")
+    calls = {name: calls[name] for name in asked.program or calls}
     with emulated(dict.fromkeys(bench.slow, asked.factor)):
         if "loops" in parts:
             for region in map(float, asked.regions.split(",")):
