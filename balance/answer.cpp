@@ -79,12 +79,12 @@ std::string in_words(const answer& found) {
 
 std::string to_json(const answer& found) {
     nlohmann::json cpus = nlohmann::json::array();
-    for (std::size_t i = 0; i < found.cpus.size(); ++i)
-        cpus.push_back({{"cpu", found.cpus[i].cpu},
-                        {"work_per_cpu_second", found.cpus[i].pace},
-                        {"share", found.cpus[i].share},
-                        {"work_per_cpu_second_at_start", found.cpus_at_start[i].pace},
-                        {"share_at_start", found.cpus_at_start[i].share}});
+    for (const auto& [at_end, at_start] : found.cpus)
+        cpus.push_back({{"cpu", at_end.cpu},
+                        {"work_per_cpu_second", at_end.pace},
+                        {"share", at_end.share},
+                        {"work_per_cpu_second_at_start", at_start.pace},
+                        {"share_at_start", at_start.share}});
     nlohmann::json line = {
         {"schema", "tautochrone.balance/1"},
         {"command", found.name},

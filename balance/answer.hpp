@@ -8,6 +8,11 @@
 
 namespace tauto::balance {
 
+struct answered_cpu {
+    cpu_speed at_end;
+    cpu_speed at_start;
+};
+
 struct answer {
     std::string name;
     account what;
@@ -17,8 +22,7 @@ struct answer {
     std::string reason;  // why it is left alone now
     std::vector<std::string> waits;
     std::string not_preloaded;  // why; empty: the library was named to the command
-    std::vector<cpu_speed> cpus;
-    std::vector<cpu_speed> cpus_at_start;
+    std::vector<answered_cpu> cpus;
     nanoseconds longest_move = 0;
     nanoseconds average_move = 0;
     int exit_status = 0;

@@ -209,10 +209,7 @@ int run(options wish) {
     }
     found.longest_move = mover.longest();
     found.average_move = mover.average();
-    for (std::size_t i = 0; i < cpus.size(); ++i) {
-        found.cpus.push_back(cpus[i]);
-        found.cpus_at_start.push_back(cpus.at_start(i));
-    }
+    for (std::size_t i = 0; i < cpus.size(); ++i) found.cpus.push_back({cpus[i], cpus.at_start(i)});
     found.name = wish.pid != 0 ? "process " + std::to_string(wish.pid) : wish.command[0];
     found.exit_status = status;
     hand_in(wish, found);
