@@ -18,6 +18,7 @@ namespace {
 
 constexpr nanoseconds probe_for = 2'500'000;
 constexpr int fewest_where_alike = 2;
+// How far parts may be from each other: fewer must agree better.
 constexpr double two_agree = same_speed;
 constexpr double four_agree = 1.15;
 constexpr int fewest_times = 4;          // a clock that rises with the load takes so long
