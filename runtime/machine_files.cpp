@@ -126,4 +126,18 @@ std::vector<std::string> file_tree::names(std::string_view folder) const {
     return found;
 }
 
+std::optional<std::int64_t> cache_bytes(const file_tree& files, int level) {
+    const std::string folder = "/sys/devices/system/cpu/cpu0/cache";
+    for (const std::string& name : files.names(folder)) {
+        const std::string cache = folder + "/" + name;
+        if (files.integer(cache + "/level") != level || files.text(cache + "/type") == "Instruction")
+            continue;
+        const auto size = files.text(cache + "/size");
+        if (!size || !size->ends_with('K')) continue;  // as the kernel writes it
+        const auto kibibytes = to_integer(std::string_view(*size).substr(0, size->size() - 1));
+        if (kibibytes && *kibibytes > 0 && *kibibytes < std::int64_t{1} << 40) return *kibibytes << 10;
+    }
+    return {};
+}
+
 }  // namespace tauto::detail

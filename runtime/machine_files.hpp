@@ -37,6 +37,9 @@ class file_tree {
     std::filesystem::path root_;
 };
 
+// Bytes of the first CPU's data cache of that level.
+std::optional<std::int64_t> cache_bytes(const file_tree& files, int level);
+
 std::string_view trimmed(std::string_view text);
 std::vector<std::string_view> split(std::string_view text, char separator);
 // The whole text is one decimal number.

@@ -6,9 +6,8 @@
 // own first; within a block it grows element by element. So it does not show which member did what. Errors
 // grow with the number of blocks instead of that of elements.
 //
-// A member that knows what is before eight blocks reads them once, where it can: a block's own sums grow in
-// fours, and each is added to what is before the block. Else it sums them up first and waits for what is
-// before them.
+// Who has the front of numbers reads them once (scan_front.hpp): a block's own sums grow in fours, and each
+// is added to what is before the block. All else is summed up first, and read again.
 
 #include <algorithm>
 #include <array>
@@ -23,7 +22,10 @@
 #include <vector>
 
 #include <tauto/always_inline.hpp>
+#include <tauto/caches.hpp>
+#include <tauto/integer_scan.hpp>
 #include <tauto/parallel_reduce.hpp>
+#include <tauto/scan_front.hpp>
 #include <tauto/wavefront.hpp>
 
 namespace tauto {
@@ -96,7 +98,7 @@ struct scanner {
 
     // Sums of integers have the same bits in any order.
     static constexpr bool of_integers =
-        in_fours && std::integral<T> &&
+        in_fours && std::integral<T> && std::convertible_to<In, const T*> &&
         (std::same_as<std::remove_cv_t<Op>, std::plus<>> || std::same_as<std::remove_cv_t<Op>, std::plus<T>>);
 
     [[nodiscard]] TAUTO_ALWAYS_INLINE T both(T left, T right) const {
@@ -136,61 +138,16 @@ struct scanner {
         return sum;
     }
 
-    // Integers are added without their signs: a few may add up to more than the type holds where no sum of
-    // the scan does.
-    [[nodiscard]] static constexpr auto bits_of(T value) noexcept {
-        return static_cast<std::make_unsigned_t<T>>(value);
-    }
-
-    // The scan of integers from `before` on; returns the sum of all, `before` included. One step in four
-    // waits for the one before.
     template <bool Inclusive>
-    [[gnu::noinline]] T scan_integers(range r, T before) const {
-        using bits = std::make_unsigned_t<T>;
-        const auto value = [this](index i) TAUTO_ALWAYS_INLINE { return bits_of(in[i]); };
-        const auto write = [this](index i, bits one)
-                               TAUTO_ALWAYS_INLINE { element(out, i) = static_cast<T>(one); };
-        bits sum = bits_of(before);
-        index i = r.begin;
-        for (; r.end - i >= 4; i += 4) {
-            const bits a = value(i);
-            const auto b = static_cast<bits>(a + value(i + 1));
-            const bits third = value(i + 2);
-            const auto c = static_cast<bits>(b + third);
-            const auto d = static_cast<bits>(b + static_cast<bits>(third + value(i + 3)));
-            write(i, Inclusive ? static_cast<bits>(sum + a) : sum);
-            write(i + 1, static_cast<bits>(sum + (Inclusive ? b : a)));
-            write(i + 2, static_cast<bits>(sum + (Inclusive ? c : b)));
-            const auto next = static_cast<bits>(sum + d);
-            write(i + 3, Inclusive ? next : static_cast<bits>(sum + c));
-            sum = next;
-        }
-        for (; i < r.end; ++i) {
-            const auto next = static_cast<bits>(sum + value(i));
-            write(i, Inclusive ? next : sum);
-            sum = next;
-        }
-        return static_cast<T>(sum);
-    }
-
-    [[nodiscard]] T sum_of_integers(range r) const {
-        using bits = std::make_unsigned_t<T>;
-        std::array<bits, 4> sums{};
-        index i = r.begin;
-        for (; r.end - i >= 4; i += 4) {
-            each_part<4>([&](std::size_t k) TAUTO_ALWAYS_INLINE {
-                sums[k] = static_cast<bits>(sums[k] + bits_of(in[i + static_cast<index>(k)]));
-            });
-        }
-        for (; i < r.end; ++i) sums[0] = static_cast<bits>(sums[0] + bits_of(in[i]));
-        return static_cast<T>(sums[0] + sums[1] + sums[2] + sums[3]);
+    T scan_these(range r, T before) const {
+        return scan_integers<Inclusive>(in + r.begin, advanced(out, r.begin), r.size(), before);
     }
 
     // Eight blocks at once; returns their sum.
     template <bool Inclusive>
     [[nodiscard]] T scan_at_once(range r, T before) const {
         if constexpr (of_integers)
-            return static_cast<T>(bits_of(scan_integers<Inclusive>(r, before)) - bits_of(before));
+            return static_cast<T>(bits_of(scan_these<Inclusive>(r, before)) - bits_of(before));
         std::optional<T> all;
         for (index begin = r.begin; begin < r.end; begin += plan.block) {
             const T sum =
@@ -213,7 +170,7 @@ struct scanner {
     // gives the same bits.
     [[nodiscard, gnu::noinline]] T sum_of(range r) const {
         if constexpr (of_integers) {
-            return sum_of_integers(r);
+            return sum_of_integers(in + r.begin, r.size());
         } else if constexpr (in_fours) {
             return block_in_fours<true, false>(r, T{});
         } else if constexpr (in_lanes) {
@@ -277,7 +234,7 @@ struct scanner {
         index begin = r.begin;
         std::size_t done = 0;
         if constexpr (of_integers) {
-            scan_integers<Inclusive>(r, *before[0]);
+            scan_these<Inclusive>(r, *before[0]);
             return;
         } else if constexpr (in_fours) {
             for (; begin < r.end; begin += plan.block, ++done) {
@@ -295,6 +252,20 @@ struct scanner {
     [[nodiscard]] index four_blocks() const noexcept { return static_cast<index>(scan_chains) * plan.block; }
 };
 
+// All tiles of numbers. What is summed up is read again: where all is in a cache, it matters more that each
+// member finds there what it had in the last call. Else it is read again at once.
+template <class T, class Reduce, class Join, class Finish, class AtOnce>
+void scan_numbers(team& members, const algorithm_options& options, const scan_plan& plan, T init,
+                  const Reduce& reduce, const Join& join, const Finish& finish, const AtOnce& at_once) {
+    if (2 * plan.n * static_cast<index>(sizeof(T)) <= largest_cache()) {
+        scan_front(plan.tiles(), init, reduce, join, finish, at_once).run(members, options);
+    } else {
+        const auto finish_half = [&](index t, T before, T) { finish(t, before); };
+        wavefront tiles(plan.tiles(), init, reduce, join, finish_half, at_once);
+        static_cast<void>(tiles.run(members, options));
+    }
+}
+
 // Writes the scan of [in, in + n) to `out`, beginning with `init`.
 template <bool Inclusive, class In, class Out, class T, class Op>
 void scan(team& members, In in, Out out, index n, T init, Op& op, const algorithm_options& options) {
@@ -304,11 +275,23 @@ void scan(team& members, In in, Out out, index n, T init, Op& op, const algorith
     const scan_type work{in, out, &op, plan};
     if (plan.is_short()) {
         const as_member inside(members);
-        if constexpr (scan_type::of_integers) {
-            work.template scan_integers<Inclusive>({0, n}, init);
+        if constexpr (scan_type::in_fours) {
+            static_cast<void>(work.template scan_at_once<Inclusive>({0, n}, init));
         } else {
             scan_chain<Inclusive>(in, out, {0, n}, std::move(init), op);
         }
+        return;
+    }
+    const auto join = [&](const T& before, const T& sum) -> T { return work.joined(before, sum); };
+    const auto at_once = [&](index t, T before) -> T {
+        return work.template scan_at_once<Inclusive>(plan.elements_of(t), before);
+    };
+    if constexpr (scan_type::of_integers) {
+        scan_numbers(
+            members, options, plan, init, [&](index t) -> T { return work.sum_of(plan.elements_of(t)); },
+            join,
+            [&](index t, T before) { work.template scan_these<Inclusive>(plan.elements_of(t), before); },
+            at_once);
         return;
     }
     std::vector<block_sums<T>> of_tiles(usize(plan.tiles()));
@@ -319,8 +302,7 @@ void scan(team& members, In in, Out out, index n, T init, Op& op, const algorith
         for (std::size_t k = 1; k < count; ++k) all = work.joined(all, *sums[k]);
         return all;
     };
-    const auto join = [&](const T& before, const T& sum) -> T { return work.joined(before, sum); };
-    const auto finish = [&](index t, const T& before, const T&) {
+    const auto finish = [&](index t, const T& before) {
         block_sums<T>& sums = at(of_tiles, t);
         T next = before;
         for (std::optional<T>& sum : sums) {
@@ -332,13 +314,10 @@ void scan(team& members, In in, Out out, index n, T init, Op& op, const algorith
         work.template scan_blocks<Inclusive>(plan.elements_of(t), sums);
     };
     if constexpr (scan_type::in_fours) {
-        const auto at_once = [&](index t, const T& before) {
-            return work.template scan_at_once<Inclusive>(plan.elements_of(t), before);
-        };
-        wavefront tiles(plan.tiles(), std::move(init), reduce, join, finish, at_once);
-        static_cast<void>(tiles.run(members, options));
+        scan_numbers(members, options, plan, init, reduce, join, finish, at_once);
     } else {
-        wavefront tiles(plan.tiles(), std::move(init), reduce, join, finish);
+        const auto finish_half = [&](index t, const T& before, const T&) { finish(t, before); };
+        wavefront tiles(plan.tiles(), std::move(init), reduce, join, finish_half);
         static_cast<void>(tiles.run(members, options));
     }
 }

@@ -7,13 +7,12 @@
 // nothing else about: so shares follow the members' learned speeds, and neighbouring lines come together as
 // one tile.
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <concepts>
 #include <string>
 #include <type_traits>
 
+#include <tauto/caches.hpp>
 #include <tauto/parallel_for.hpp>
 
 namespace tauto {
@@ -60,18 +59,6 @@ concept body_of_3d = std::invocable<Body&, range3> || std::invocable<Body&, rang
     std::invocable<Body&, index, index, index>;
 
 namespace detail {
-
-// Bytes of a core's second-level cache, as the system tells; within what tiles can use.
-inline index second_level_cache() noexcept {
-    static const index bytes = [] {
-        long told = 0;
-#if defined(_SC_LEVEL2_CACHE_SIZE)
-        told = sysconf(_SC_LEVEL2_CACHE_SIZE);
-#endif
-        return told <= 0 ? index{512} << 10 : std::clamp<index>(told, index{128} << 10, index{4} << 20);
-    }();
-    return bytes;
-}
 
 // n cut into equal parts of at most `most`.
 struct equal_parts {

@@ -8,10 +8,12 @@
 #include <thread>
 #include <vector>
 
+#include <tauto/caches.hpp>
 #include <tauto/machine.hpp>
 
 #include "fake_tree.hpp"
 #include "refusals.hpp"
+#include "runtime/machine_files.hpp"
 
 namespace {
 
@@ -327,6 +329,28 @@ TEST_SUITE("this machine") {
             seen = tauto::allowed_cpus();
         }).join();
         CHECK(seen == cpus{all.back()});
+    }
+
+    TEST_CASE("the bytes of a cache, where the system tells them") {
+        const std::string one = "sys/devices/system/cpu/cpu0/cache/index";
+        const changed_tree tree("i9_14900k");
+        const tauto::detail::file_tree files(tree.root());
+        tree.remove(one.substr(0, one.rfind('/')));
+        CHECK(tauto::detail::cache_bytes(files, 2) == std::nullopt);
+        tree.write(one + "0/level", "2");
+        tree.write(one + "0/type", "Instruction");
+        tree.write(one + "0/size", "64K");
+        tree.write(one + "1/level", "2");
+        tree.write(one + "1/type", "Unified");
+        tree.write(one + "1/size", "2048K");
+        CHECK(tauto::detail::cache_bytes(files, 2) == 2'097'152);
+        CHECK(tauto::detail::cache_bytes(files, 3) == std::nullopt);
+        for (const char* nonsense : {"", "K", "2M", "-1K", "0K", "99999999999999999999K"}) {
+            tree.write(one + "1/size", nonsense);
+            CHECK(tauto::detail::cache_bytes(files, 2) == std::nullopt);
+        }
+        CHECK(tauto::detail::second_level_cache() >= 128 << 10);
+        CHECK(tauto::detail::largest_cache() >= 128 << 10);
     }
 
     TEST_CASE("lists of CPUs are written as the kernel writes them") {

@@ -198,6 +198,37 @@ TEST_CASE(
     }
 }
 
+TEST_CASE_TEMPLATE("integers one by one, and many at once where the processor can", T, std::int8_t,
+                   std::uint16_t, int, unsigned, std::int64_t, std::uint64_t) {
+    std::mt19937_64 random(7);
+    for (index n = 0; n < 100; ++n) {
+        std::vector<T> values(usize(n));
+        for (T& value : values) value = static_cast<T>(random());  // all bits: sums go round
+        const auto first = static_cast<T>(random());
+        std::vector<T> inclusive(usize(n)), exclusive(usize(n)), found(usize(n));
+        std::make_unsigned_t<T> sum = detail::bits_of(first);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            exclusive[i] = static_cast<T>(sum);
+            sum = static_cast<std::make_unsigned_t<T>>(sum + detail::bits_of(values[i]));
+            inclusive[i] = static_cast<T>(sum);
+        }
+        const T* in = values.data();
+        CHECK(detail::scan_integers<true>(in, found.data(), n, first) == static_cast<T>(sum));
+        CHECK(found == inclusive);
+        CHECK(detail::scan_integers<false>(in, found.begin(), n, first) == static_cast<T>(sum));
+        CHECK(found == exclusive);
+        CHECK(detail::scan_one_by_one<true>(in, found.data(), n, detail::bits_of(first)) == sum);
+        CHECK(found == inclusive);
+        CHECK(detail::scan_one_by_one<false>(in, found.data(), n, detail::bits_of(first)) == sum);
+        CHECK(found == exclusive);
+        sum = static_cast<std::make_unsigned_t<T>>(sum - detail::bits_of(first));
+        CHECK(detail::sum_of_integers(in, n) == static_cast<T>(sum));
+        CHECK(detail::sum_one_by_one(in, n) == sum);
+        detail::scan_integers<false>(in, values.data(), n, first);
+        CHECK(values == exclusive);
+    }
+}
+
 TEST_CASE("in place" * doctest::description("algorithms.md, promise 5")) {
     for (const int members : fewer_team_sizes) {
         team some(shared_by(members));
@@ -301,6 +332,42 @@ TEST_CASE("a tile that does not know what is before it does not wait: a slow mem
     CHECK(wave.run(some, {.schedule = dynamic{1}}) == tiles);
     CHECK(others.load() == tiles - 1);
     for (index t = 0; t < tiles; ++t) CHECK(at(before, t) == t);
+}
+
+TEST_CASE("the front of a scan is done at once, and who has it holds nobody up") {
+    team some(shared_by(2));
+    constexpr index tiles = 50;
+    for (const bool front_waits : {false, true}) {
+        std::atomic<int> others{0};
+        std::atomic<index> at_once{0};
+        std::vector<index> before(usize(tiles), -1);
+        detail::scan_front front(
+            tiles, index{1000}, [&](index t) { return ++others, t; }, std::plus<index>{},
+            [&](index t, index sum) { at(before, t) = sum; },
+            [&](index t, index sum) {
+                // For ever where somebody waits for the front.
+                while (front_waits && t == 0 && others.load() == 0) std::this_thread::yield();
+                ++at_once;
+                at(before, t) = sum;
+                return t;
+            });
+        front.run(some, {.schedule = static_{}});
+        for (index t = 0; t < tiles; ++t) CHECK(at(before, t) == 1000 + t * (t - 1) / 2);
+        CHECK(at_once >= 1);
+        CHECK(at_once + others == tiles);
+    }
+    // One member does all of it at once.
+    index summed = 0;
+    std::vector<index> before(usize(tiles), -1);
+    detail::scan_front alone(
+        tiles, index{0}, [&](index t) { return ++summed, t; }, std::plus<index>{}, [](index, index) {},
+        [&](index t, index sum) {
+            at(before, t) = sum;
+            return t;
+        });
+    alone.run(some, {.members = 1});
+    CHECK(summed == 0);
+    CHECK(before.back() == (tiles - 1) * (tiles - 2) / 2);
 }
 
 TEST_CASE("transform_reduce: std's shapes, and the same bits for every team and schedule" *

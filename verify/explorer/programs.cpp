@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include <tauto/scan_front.hpp>
 #include <tauto/task_deque.hpp>
 #include <tauto/wavefront.hpp>
 
@@ -362,6 +363,28 @@ void wavefront_at_once() {
         at(before, t) = sum;
         return static_cast<long>(t + 1);
     });
+}
+
+// Each member has two parts of the tiles, as a thief has: the front goes from one to the other.
+void front_of_a_scan() {
+    std::vector<long> before(usize(wave_tiles), -1);
+    const auto at_once = [&](index t, long sum) {
+        at(before, t) = sum;
+        return static_cast<long>(t + 1);
+    };
+    scan_front front(
+        wave_tiles, 100L, [](index t) { return static_cast<long>(t + 1); },
+        [](long a, long b) { return a + b; }, [&](index t, long sum) { at(before, t) = sum; }, at_once);
+    name(&front.done(), "done", 0);
+    on_each(3, [&](int rank) {
+        constexpr std::array<std::array<range, 2>, 3> parts{
+            {{range{0, 1}, range{3, 4}}, {range{1, 2}, range{4, 5}}, {range{2, 3}, range{5, 5}}}};
+        for (const range& part : at(parts, rank)) front.begin_some(part);
+    });
+    const range late = front.late();
+    check(late.end == wave_tiles, "the late tiles do not end with the last one");
+    for (index t = late.begin; t < late.end; ++t) front.finish_tile(t);
+    for (index t = 0; t < wave_tiles; ++t) check(at(before, t) == 100 + t * (t + 1) / 2, "a sum is wrong");
 }
 
 void leaving() {

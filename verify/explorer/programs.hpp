@@ -25,6 +25,7 @@ void deque_of_tasks();      // an owner and two thieves
 void joined_loops();        // a member opens two loops, two others join them
 void wavefront_of_tiles();  // tiles that need the sum of those before them
 void wavefront_at_once();   // the same, where a tile that knows it is done at once
+void front_of_a_scan();     // who has the front knows the sum before its tiles, and hands it on
 void runs();                // team::run twice, by its own text
 
 }  // namespace explorer::programs

@@ -222,6 +222,11 @@ constexpr mutant of_wavefront[] = {
      .how = mutant::split},
 };
 
+constexpr mutant of_front[] = {
+    {.what = "done stored relaxed", .must = "data race", .variable = "done", .operations = store},
+    {.what = "done read relaxed", .must = "data race", .variable = "done", .operations = load},
+};
+
 constexpr protocol all[] = {
     {"loops", "launch and join, 2 workers, 3 loops and the end", &programs::loops, of_loops},
     {"crowded", "the same where nobody spins", &programs::crowded_loops, {}},
@@ -245,6 +250,8 @@ constexpr protocol all[] = {
     {"wavefront", "3 members, 5 tiles that need the sum before them", &programs::wavefront_of_tiles,
      of_wavefront},
     {"at-once", "the same, of which some are done at once", &programs::wavefront_at_once, of_wavefront},
+    {"front", "3 members, 5 tiles, the front goes from one to the other", &programs::front_of_a_scan,
+     of_front},
     {"run", "team::run twice, the first throws", &programs::runs, {}},
 };
 
