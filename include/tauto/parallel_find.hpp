@@ -63,7 +63,7 @@ template <class Chosen, index... Places>
 [[nodiscard, gnu::always_inline]] inline bool search_row(index& i, Chosen& chosen,
                                                          std::integer_sequence<index, Places...>) {
     const index begin = i;
-    return ((i = begin + Places, chosen(begin + Places)) || ...);
+    return ((i = begin + Places, __builtin_expect(static_cast<bool>(chosen(begin + Places)), 0) != 0) || ...);
 }
 
 // The first i of r with chosen(i), else r.end. Sixteen a step: a loop's own work takes as long as a short
