@@ -11,6 +11,7 @@
 #include <tauto/merge_sort.hpp>
 #include <tauto/parallel_find.hpp>
 #include <tauto/radix_sort.hpp>
+#include <tauto/string_sort.hpp>
 
 namespace tauto {
 
@@ -23,6 +24,7 @@ inline constexpr bool is_descending =
 
 // Below this, comparisons are faster than digits.
 inline constexpr index least_radix_sort = 4096;
+inline constexpr index least_string_sort = 32;
 
 // NaN has no order by comparisons, and merging would leave its memory.
 template <class T>
@@ -75,6 +77,11 @@ void sort(team& members, In in, index n, Compare& before, bool stable, const alg
         };
         merge_sorter<In, decltype(by_key)>(in, n, by_key, stable).run(members, options);
         return;
+    } else if constexpr (is_string_order<order, T>) {
+        if (n > least_string_sort) {
+            string_sorter<In>(in, n, is_descending<order, T>).run(members, options);
+            return;
+        }
     }
     merge_sorter<In, Compare>(in, n, before, stable).run(members, options);
 }
@@ -93,11 +100,12 @@ concept parallel_sortable =
 //
 // The order is the same for every team, schedule and run, also of elements that are equal. Numbers with
 // std::less or std::greater are sorted by their digits, O(n) for each byte in which they differ (NaN comes
-// last, or first where its sign bit is set); all others by O(n log n) comparisons. Memory for n elements,
-// whose moves must not throw. Exceptions, nesting and turns as parallel_for. After an exception of the
-// comparison, and after a requested stop, which throws tauto::stopped, the order is any; after a stop all
-// elements are there, after an exception all but those that std::sort leaves out (of elements of up to 32
-// bytes that are trivially copyable: none).
+// last, or first where its sign bit is set); strings of char in these orders by seven bytes at a time; all
+// others by O(n log n) comparisons. Memory for n elements, whose moves must not throw, and 32 bytes a string.
+// Exceptions, nesting and turns as parallel_for. After an exception of the comparison, and after a requested
+// stop, which throws tauto::stopped, the order is any; after a stop all elements are there, after an
+// exception all but those that std::sort leaves out (of elements of up to 32 bytes that are trivially
+// copyable: none).
 template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel, class Compare = std::less<>>
 requires detail::parallel_sortable<In, Compare>
 void parallel_sort(team& members, In first, Sentinel last, Compare&& before = {},

@@ -15,6 +15,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -85,6 +86,29 @@ std::vector<T> random_of(std::size_t n, unsigned seed) {
         }
     }
     return values;
+}
+
+// Texts that share what they begin with, end in each other, have zeros and bytes of both signs.
+std::vector<std::vector<std::string>> texts(std::size_t n) {
+    std::mt19937 random(13);
+    const auto letters = [&](std::size_t most, int kinds) {
+        std::string text(random() % (most + 1), ' ');
+        for (char& one : text) one = static_cast<char>(random() % static_cast<unsigned>(kinds));
+        return text;
+    };
+    const std::string long_start(40, 'x');
+    std::vector<std::vector<std::string>> all(8, std::vector<std::string>(n));
+    for (std::size_t i = 0; i < n; ++i) {
+        all[0][i] = letters(20, 256);
+        all[1][i] = letters(9, 2);  // zeros and ones: many are equal, or go on with zeros
+        all[2][i] = long_start + letters(18, 3);
+        all[3][i] = std::string(random() % 200, 'a');
+        all[4][i] = "same";
+        all[5][i] = "/folder/" + std::to_string(random() % 7) + "/name/" + std::to_string(random() % 1000);
+        all[6][i] = i == n / 3 + 1 ? std::string("/fold") : all[5][i];  // less than a guess can see
+        all[7][i] = std::to_string(i);
+    }
+    return all;
 }
 
 // The usual order of strings, which does something at each comparison. One type for all tests: a sort of
@@ -397,6 +421,33 @@ TEST_CASE("strings, move-only elements, a deque, a reversed range" *
     }
 }
 
+TEST_CASE("texts: std's order, and equal ones keep theirs, on every team and schedule" *
+          doctest::description("algorithms.md, promise 12")) {
+    for (const std::size_t n : {std::size_t{33}, std::size_t{700}, std::size_t{9000}}) {
+        for (const std::vector<std::string>& words : texts(n)) {
+            std::vector<std::string> wanted = words;
+            std::stable_sort(wanted.begin(), wanted.end());
+            // Where a view's text lies tells which of several equal ones it is.
+            std::vector<std::string_view> views(words.begin(), words.end());
+            std::stable_sort(views.begin(), views.end(), std::greater<>{});
+            for (const int members : fewer_team_sizes) {
+                team some(shared_by(members));
+                for (const schedule& chosen : fewer_schedules) {
+                    std::vector<std::string> found = words;
+                    parallel_sort(some, found, std::less<>{}, {.schedule = chosen});
+                    REQUIRE(found == wanted);
+                    std::vector<std::string_view> seen(words.begin(), words.end());
+                    parallel_stable_sort(some, seen, std::greater<>{}, {.schedule = chosen});
+                    const auto same = [](std::string_view a, std::string_view b) {
+                        return a.data() == b.data() && a.size() == b.size();
+                    };
+                    REQUIRE(std::equal(seen.begin(), seen.end(), views.begin(), views.end(), same));
+                }
+            }
+        }
+    }
+}
+
 TEST_CASE("elements that may only be moved, though a copy of their bytes would do" *
           doctest::description("algorithms.md, promise 12")) {
     struct handle {
@@ -499,7 +550,19 @@ TEST_CASE("a sort that is stopped leaves all elements" * doctest::description("a
             std::sort(words.begin(), words.end());
             CHECK(words == wanted);
         }
-        // By digits: from another thread, at any moment.
+        // Texts and numbers: from another thread, at any moment.
+        for (int trial = 0; trial < (sanitized ? 3 : 5); ++trial) {
+            std::vector<std::string> words = before;
+            std::stop_source source;
+            std::thread other([&] { source.request_stop(); });
+            try {
+                parallel_sort(some, words, std::less<>{}, {.stop = source.get_token()});
+            } catch (const stopped&) {
+            }
+            other.join();
+            std::sort(words.begin(), words.end());
+            CHECK(words == wanted);
+        }
         for (int trial = 0; trial < (sanitized ? 3 : 5); ++trial) {
             std::vector<double> values = random;
             std::stop_source source;
