@@ -2,6 +2,7 @@
 // parallel_histogram: how many elements fall into each bin.
 
 #include <algorithm>
+#include <bit>
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -38,6 +39,34 @@ template <class Bin>
     return place;
 }
 
+// Apart from where elements are counted, and with a copy of `bin`: their loop keeps all in registers.
+template <class Bin>
+[[gnu::cold, gnu::noinline]] void refuse_one_of(range r, Bin bin, std::size_t bins) {
+    for (index i = r.begin; i < r.end; ++i) static_cast<void>(checked_bin(bin(i), bins));
+}
+
+// Eight elements a step for as long as there are eight, with one look at their bins: it sees those that are
+// not below `room`, a power of two. add(k, place) for the k-th of them. Returns the first element that is
+// left.
+template <class Bin, class Add>
+[[nodiscard]] TAUTO_ALWAYS_INLINE inline index count_by_eight(range r, Bin& bin, std::size_t bins,
+                                                              std::size_t room, const Add& add) {
+    constexpr std::size_t eight = 8;
+    index i = r.begin;
+    for (; r.end - i >= static_cast<index>(eight); i += eight) {
+        std::size_t places[eight];
+        std::size_t all = 0;
+        each_part<eight>([&](std::size_t k) TAUTO_ALWAYS_INLINE {
+            places[k] = static_cast<std::size_t>(bin(i + static_cast<index>(k)));
+            all |= places[k];
+        });
+        if (all >= room) [[unlikely]]
+            refuse_one_of({i, i + static_cast<index>(eight)}, bin, bins);
+        each_part<eight>([&](std::size_t k) TAUTO_ALWAYS_INLINE { add(k, places[k]); });
+    }
+    return i;
+}
+
 // A member's own counts, of at most 2^32 - 1 elements. Where bins are few they are kept four times: an
 // element in the bin of the one before would wait for its count. Where they are many, a byte is kept of each:
 // what a member counts at random places had better be in its cache.
@@ -45,15 +74,17 @@ class own_counts {
   public:
     static constexpr std::size_t copies = 4;
     static constexpr std::size_t most_bins_copied = 2048;
+    // From copy to copy, and a line more: one bin's copies are in other sets of the cache.
+    static constexpr std::size_t stride = most_bins_copied + 16;
     static constexpr std::size_t most_bins_wide = 32768;
 
     void begin(std::size_t bins, int rank) {
         bins_ = bins;
-        stride_ = bins <= most_bins_copied ? bins : 0;
+        room_ = std::bit_ceil(bins);
         if (!wide()) {
             counts_.emplace(bins, rank);
         } else {
-            counts_.emplace((stride_ != 0 ? copies : 1) * bins * sizeof(std::uint32_t), rank);
+            counts_.emplace((copied() ? copies * stride : room_) * sizeof(std::uint32_t), rank);
         }
     }
     [[nodiscard]] bool begun() const noexcept { return counts_.has_value(); }
@@ -62,14 +93,24 @@ class own_counts {
     void count(range r, Bin&& bin) {
         if (wide()) {
             std::uint32_t* const to = data<std::uint32_t>();
-            count(r, bin,
-                  [to, stride = stride_](std::size_t copy, std::size_t b) { ++to[copy * stride + b]; });
+            if (copied()) {
+                count_wide(r, bin, [to](std::size_t k, std::size_t b) TAUTO_ALWAYS_INLINE {
+                    ++to[k % copies * stride + b];
+                });
+            } else {
+                count_wide(r, bin, [to](std::size_t, std::size_t b) TAUTO_ALWAYS_INLINE { ++to[b]; });
+            }
         } else {
-            std::uint8_t* const to = data<std::uint8_t>();
-            count(r, bin, [to, this](std::size_t, std::size_t b) {
-                if (++to[b] == 0) [[unlikely]]
-                    full_.push_back(b);
-            });
+            count_narrow(r, bin);
+        }
+    }
+
+    // When all has been counted: whether something was in a bin that is not there.
+    void refuse_others() const {
+        if (!wide()) return;
+        for (std::size_t copy = 0; copy < (copied() ? copies : 1); ++copy) {
+            for (std::size_t b = bins_; b < room_; ++b)
+                if (data<std::uint32_t>()[copy * stride + b] != 0) refuse_bin(std::to_string(b), bins_);
         }
     }
 
@@ -78,7 +119,7 @@ class own_counts {
     void move_to(std::span<Count> counts, range bins) noexcept {
         if (!wide()) {
             move<1>(data<std::uint8_t>(), counts, bins);
-        } else if (stride_ != 0) {
+        } else if (copied()) {
             move<copies>(data<std::uint32_t>(), counts, bins);
         } else {
             move<1>(data<std::uint32_t>(), counts, bins);
@@ -98,9 +139,21 @@ class own_counts {
         return static_cast<T*>(counts_->data());
     }
     [[nodiscard]] bool wide() const noexcept { return bins_ <= most_bins_wide; }
+    [[nodiscard]] bool copied() const noexcept { return bins_ <= most_bins_copied; }
 
+    // `bin` by value: what it holds might else be read anew for each element.
     template <class Bin, class Add>
-    void count(range r, Bin bin, const Add& add) {
+    void count_wide(range r, Bin bin, const Add& add) {
+        index i = count_by_eight(r, bin, bins_, room_, add);
+        for (; i < r.end; ++i) add(0, checked_bin(bin(i), bins_));
+    }
+    template <class Bin>
+    void count_narrow(range r, Bin bin) {
+        std::uint8_t* const to = data<std::uint8_t>();
+        const auto add = [to, this](std::size_t b) TAUTO_ALWAYS_INLINE {
+            if (++to[b] == 0) [[unlikely]]
+                full_.push_back(b);
+        };
         const std::size_t bins = bins_;
         index i = r.begin;
         for (; r.end - i >= 4; i += 4) {
@@ -108,16 +161,15 @@ class own_counts {
             const std::size_t b = checked_bin(bin(i + 1), bins);
             const std::size_t c = checked_bin(bin(i + 2), bins);
             const std::size_t d = checked_bin(bin(i + 3), bins);
-            add(0, a);
-            add(1, b);
-            add(2, c);
-            add(3, d);
+            add(a);
+            add(b);
+            add(c);
+            add(d);
         }
-        for (; i < r.end; ++i) add(0, checked_bin(bin(i), bins));
+        for (; i < r.end; ++i) add(checked_bin(bin(i), bins));
     }
     template <std::size_t Copies, class T, class Count>
     void move(T* from, std::span<Count> counts, range bins) const noexcept {
-        const std::size_t stride = stride_;
         for (auto b = usize(bins.begin); b < usize(bins.end); ++b) {
             Count sum = counts[b];
             each_part<Copies>([&](std::size_t copy) TAUTO_ALWAYS_INLINE {
@@ -130,7 +182,7 @@ class own_counts {
     }
 
     std::size_t bins_ = 0;
-    std::size_t stride_ = 0;  // from copy to copy; 0: there is one
+    std::size_t room_ = 0;  // the next power of two
     std::optional<zeroed_table> counts_;
     std::vector<std::size_t> full_;  // a bin for each 256 elements that its byte has counted
 };
@@ -141,7 +193,14 @@ inline constexpr index most_counted = index{1} << 31;
 // `bin` by value: what it holds might else be what a count is written to, and be read anew for each element.
 template <class Count, class Bin>
 void count_alone(index n, std::span<Count> counts, Bin bin) {
-    for (index i = 0; i < n; ++i) ++counts[checked_bin(bin(i), counts.size())];
+    const std::size_t bins = counts.size();
+    index i = 0;
+    if (std::has_single_bit(bins)) {
+        Count* const to = counts.data();
+        i = count_by_eight({0, n}, bin, bins, bins,
+                           [to](std::size_t, std::size_t b) TAUTO_ALWAYS_INLINE { ++to[b]; });
+    }
+    for (; i < n; ++i) ++counts[checked_bin(bin(i), bins)];
 }
 
 // Each member counts for itself; then the counts are added up. `first`: nothing is in `counts` yet.
@@ -174,6 +233,8 @@ void count_apart(team& members, index n, std::span<Count> counts, bool first, Bi
     loop_to_end(members, n, body, counting);
     if (alone) return;
     const std::int64_t start = ticks();
+    for (const line& one : lines)
+        if (one.own.begun()) one.own.refuse_others();
     const auto add = [&](range r) {
         constexpr index some = 1024;  // which stay in the fastest cache
         for (range part{r.begin, r.begin}; part.end < r.end; part.begin = part.end) {
@@ -212,9 +273,9 @@ void count_together(team& members, index n, std::span<Count> counts, Bin& bin,
 // Sets counts[b] to the number of elements with bin_of(element) == b, an integer from 0 to counts.size() - 1;
 // another one is a tauto::error. The counts are the same for every team, schedule and run. Exceptions,
 // nesting and turns as parallel_for; after an exception or a requested stop, which throws tauto::stopped, the
-// counts are worth nothing. O(n + members * bins): each member counts for itself (4 bytes a bin; 16 where
-// they are at most 2048, 1 where they are more than 32,768), unless that would take longer than the counting.
-// Then members count in one place. The tables stay for the next call.
+// counts are worth nothing. O(n + members * bins): each member counts for itself (4 bytes a bin; 33 KB
+// where they are at most 2048, 1 byte a bin where they are more than 32,768), unless that would take longer
+// than the counting. Then members count in one place. The tables stay for the next call.
 template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel, std::integral Count,
           class Bin = std::identity>
 requires std::integral < std::remove_cvref_t < std::invoke_result_t < std::remove_reference_t<Bin>

@@ -226,8 +226,10 @@ TEST_CASE("histograms: every element in its bin, few bins and many, all types of
 TEST_CASE("a bin that is not there is an error" * doctest::description("algorithms.md, promise 9")) {
     for (const int members : fewer_team_sizes) {
         team some(shared_by(members));
-        for (const std::size_t bins : {std::size_t{4}, std::size_t{100'000}}) {
-            std::vector<int> values(1000);
+        // Powers of two and others, of which tables have more than they need; and those with a table of each
+        // kind.
+        for (const std::size_t bins : {4U, 5U, 2048U, 3000U, 100'000U}) {
+            std::vector<int> values(20'000);
             values[700] = -3;
             const std::string minus = "parallel_histogram: an element has the bin -3; there are " +
                                       std::to_string(bins) + " bins, counted from 0";
@@ -236,6 +238,7 @@ TEST_CASE("a bin that is not there is an error" * doctest::description("algorith
             values[700] = static_cast<int>(bins);
             CHECK_THROWS_AS(static_cast<void>(parallel_histogram(some, values, bins)), error);
         }
+        CHECK_THROWS_AS(static_cast<void>(parallel_histogram(some, std::vector{0, 0}, 0)), error);
     }
 }
 
