@@ -157,15 +157,20 @@ template <class In, class T, class Compare>
     return least[0];
 }
 
+// Where the first element is that is not above `least`; the first of all where NaN has hidden it.
+template <class In, class T, class Compare>
+index place_of_least(In in, range r, T least, Compare& before) {
+    const auto reached = [&, in](index i) -> bool { return !before(least, element(in, i)); };
+    const index found = search(r, reached);
+    return found < r.end ? found : r.begin;
+}
+
 // Where the first least element of a block is.
 template <class In, class Compare>
 index least_place(In in, range r, Compare& before) {
     using T = std::iter_value_t<In>;
     if constexpr (is_plain_order<std::remove_cv_t<Compare>, T>) {
-        const T least = least_value<In, T>(in, r, before);
-        for (index i = r.begin; i < r.end; ++i)
-            if (!before(least, element(in, i))) return i;
-        return r.begin;
+        return place_of_least(in, r, least_value<In, T>(in, r, before), before);
     } else {
         index least = r.begin;
         for (index i = r.begin + 1; i < r.end; ++i)
@@ -185,14 +190,17 @@ index least_of(team& members, In in, index n, Compare& before, const algorithm_o
             range block;
             T value;
         };
+        constexpr index few = 512;  // are looked at sooner than shared
+        if (n <= few && !options.stop.stop_possible()) {
+            const as_member inside(members);
+            return least_place(in, {0, n}, before);
+        }
         const auto of_block = [&](range r) { return best{r, least_value<In, T>(in, r, before)}; };
         const auto better = [&](const best& left, const best& right) {
             return !left.block.empty() && !before(right.value, left.value) ? left : right;
         };
         const best one = parallel_reduce(members, n, best{{0, 0}, T{}}, of_block, better, reducing);
-        for (index i = one.block.begin; i < one.block.end; ++i)
-            if (!before(one.value, element(in, i))) return i;
-        return one.block.begin;
+        return place_of_least(in, one.block, one.value, before);
     } else {
         const auto of_block = [&](range r) { return least_place(in, r, before); };
         const auto better = [&](index left, index right) {
