@@ -94,6 +94,7 @@ struct tile_plan {
     // steps of what it reads and one of what it writes: twice a cell's bytes. They get half of the cache.
     static tile_plan of(index planes, index rows, index columns, index cell_bytes, index cache) noexcept {
         const index room = std::max<index>(64, cache / 4 / std::max<index>(1, cell_bytes));
+        if (rows * columns <= room) return {planes, {rows}, {columns}};
         tile_plan plan{planes, {}, equal_parts::of(columns, room)};
         plan.rows = equal_parts::of(rows, std::max<index>(1, room / plan.columns.largest()));
         return plan;
@@ -111,6 +112,7 @@ struct tile_plan {
     // call(planes, rows, columns) for each tile in these lines; all count from 0.
     template <class Call>
     void each_tile(range lines, Call&& call) const {
+        if (parts() == 1) return call(lines, range{0, rows.n}, range{0, columns.n});
         for (index line = lines.begin; line < lines.end;) {
             const index part = line / planes;
             const index from = line % planes;
@@ -138,6 +140,7 @@ inline index size_of_dimension(const char* name, range r) {
 
 // At most 2^56 cells in all: no product of sizes overflows.
 inline void check_cells(index planes, index rows, index columns) {
+    if ((planes | rows | columns) >> 18 == 0) return;  // without a division
     if (rows > max_iterations / planes || columns > max_iterations / (planes * rows)) {
         throw error("parallel_for over " + std::to_string(planes) + " x " + std::to_string(rows) + " x " +
                     std::to_string(columns) + " cells; there may be 2^56 of them");
