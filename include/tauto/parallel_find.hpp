@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -15,6 +16,7 @@
 
 #include <tauto/algorithm_options.hpp>
 #include <tauto/always_inline.hpp>
+#include <tauto/clock.hpp>
 #include <tauto/lanes.hpp>
 #include <tauto/parallel_reduce.hpp>
 
@@ -92,6 +94,51 @@ void search_block(range r, Chosen& chosen, first_place& first) {
     }
 }
 
+// Ticks for an element, as far as is known; 0: nothing. Relaxed: a value that is lost costs speed alone.
+template <class Chosen>
+inline std::atomic<double> search_pace{0};
+
+// By all members. Not inlined: what a call of one member does is short.
+template <class Chosen>
+[[gnu::noinline]] index find_together(team& members, index n, index block, index blocks, Chosen& chosen,
+                                      const algorithm_options& options) {
+    first_place first(n);
+    // Whoever asks gets the next blocks, so that all search at the front: in a row, which memory answers
+    // faster, and so few that those of all members are an eighth of what was searched; but at least as many
+    // as take five microseconds, of which asking takes a part, where that is at most a quarter of all.
+    constexpr index most = 16;
+    const index eighths = 8 * index{members.size()};
+    const index quarter = std::min(most, 1 + 2 * blocks / eighths);
+    const auto long_enough = static_cast<double>(to_ticks(std::chrono::microseconds(5)));
+    const double pace = search_pace<Chosen>.load(std::memory_order_relaxed);
+    const index least =
+        pace > 0
+            ? static_cast<index>(std::clamp(long_enough / (pace * as_double(block)), 1.0, as_double(quarter)))
+            : 1;
+    // On a line of its own, because all write to it.
+    struct alignas(128) {
+        std::atomic<index> block{0};
+    } next;
+    const auto body = [&, n, block, eighths, least, pace](range some) {
+        for (index k = some.begin; k < some.end; ++k) {
+            const index known = next.block.load(std::memory_order_relaxed);
+            if (known * block >= first.limit()) return;
+            const index count = std::min(most, std::max(least, 1 + known / eighths));
+            index begin = next.block.fetch_add(count, std::memory_order_relaxed) * block;
+            const index elements = std::min(n - begin, count * block);
+            const std::int64_t start = ticks();
+            for (const index end = begin + count * block; begin < end; begin += block) {
+                if (begin >= first.limit()) return;
+                search_block(range{begin, std::min(n, begin + block)}, chosen, first);
+            }
+            const double now = as_double(ticks() - start) / as_double(elements);
+            if (now > 2 * pace || 2 * now < pace) search_pace<Chosen>.store(now, std::memory_order_relaxed);
+        }
+    };
+    loop_to_end(members, blocks, body, loop_options_of(options, &site_of<Chosen>));
+    return first.result();
+}
+
 // The first i with chosen(i), else n.
 template <class Chosen>
 index find_first(team& members, index n, Chosen& chosen, const algorithm_options& options) {
@@ -104,28 +151,7 @@ index find_first(team& members, index n, Chosen& chosen, const algorithm_options
         const inline_call here(members, where, blocks);
         return search({0, n}, chosen);
     }
-    first_place first(n);
-    // Whoever asks gets the next blocks, so that all search at the front: in a row, which memory answers
-    // faster, and so few that those of all members are an eighth of what was searched.
-    const index eighths = 8 * index{members.size()};
-    // On a line of its own, because all write to it.
-    struct alignas(128) {
-        std::atomic<index> block{0};
-    } next;
-    const auto body = [&, n, block, eighths](range some) {
-        for (index k = some.begin; k < some.end; ++k) {
-            const index known = next.block.load(std::memory_order_relaxed);
-            if (known * block >= first.limit()) return;
-            const index count = std::min<index>(16, 1 + known / eighths);
-            index begin = next.block.fetch_add(count, std::memory_order_relaxed) * block;
-            for (const index end = begin + count * block; begin < end; begin += block) {
-                if (begin >= first.limit()) return;
-                search_block(range{begin, std::min(n, begin + block)}, chosen, first);
-            }
-        }
-    };
-    loop_to_end(members, blocks, body, loop_options_of(options, &where));
-    return first.result();
+    return find_together(members, n, block, blocks, chosen, options);
 }
 
 // The orders whose least element compilers find without branches.
