@@ -239,7 +239,8 @@ index least_of(team& members, In in, index n, Compare& before, const algorithm_o
 }  // namespace detail
 
 // The first element for which `predicate` is true, or `last`, as std::find_if. Members search at the front
-// together and end when no earlier place is left: to find place p takes about what p calls take, shared.
+// together and end when no earlier place is left: to find place p takes about what p calls take, shared where
+// that is more than some microseconds.
 //
 // The result is that of a serial search for every team, schedule and run, exceptions included: what the
 // predicate throws is rethrown if no element before it is found. The predicate may be called for later
