@@ -41,8 +41,12 @@ template <class Bin>
 
 // Apart from where elements are counted, and with a copy of `bin`: their loop keeps all in registers.
 template <class Bin>
-[[gnu::cold, gnu::noinline]] void refuse_one_of(range r, Bin bin, std::size_t bins) {
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_one_of(range r, Bin bin, std::size_t bins) {
     for (index i = r.begin; i < r.end; ++i) static_cast<void>(checked_bin(bin(i), bins));
+    throw error(
+        "parallel_histogram: an element had a bin that is not there, and has another one when asked "
+        "again; there are " +
+        std::to_string(bins) + " bins, counted from 0");
 }
 
 // Eight elements a step for as long as there are eight, with one look at their bins: it sees those that are

@@ -239,6 +239,11 @@ TEST_CASE("a bin that is not there is an error" * doctest::description("algorith
             CHECK_THROWS_AS(static_cast<void>(parallel_histogram(some, values, bins)), error);
         }
         CHECK_THROWS_AS(static_cast<void>(parallel_histogram(some, std::vector{0, 0}, 0)), error);
+        // Nothing is written where there is no bin, whatever the function says the next time.
+        std::atomic<int> asked = 0;
+        const auto once = [&asked](int) { return ++asked == 1000 ? 1'000'000 : 1; };
+        CHECK_THROWS_AS(static_cast<void>(parallel_histogram(some, std::vector<int>(20'000), 4, once)),
+                        error);
     }
 }
 
