@@ -233,10 +233,7 @@ struct scanner {
     void scan_blocks(range r, const block_sums<T>& before) const {
         index begin = r.begin;
         std::size_t done = 0;
-        if constexpr (of_integers) {
-            scan_these<Inclusive>(r, *before[0]);
-            return;
-        } else if constexpr (in_fours) {
+        if constexpr (in_fours) {
             for (; begin < r.end; begin += plan.block, ++done) {
                 static_cast<void>(block_in_fours<Inclusive, true>(
                     {begin, std::min(r.end, begin + plan.block)}, *before[done]));
@@ -254,9 +251,14 @@ struct scanner {
 
 // All tiles of numbers. What is summed up is read again: where all is in a cache, it matters more that each
 // member finds there what it had in the last call. Else it is read again at once.
-template <class T, class Reduce, class Join, class Finish, class AtOnce>
-void scan_numbers(team& members, const algorithm_options& options, const scan_plan& plan, T init,
-                  const Reduce& reduce, const Join& join, const Finish& finish, const AtOnce& at_once) {
+template <bool Inclusive, class Scanner, class T, class Reduce, class Finish>
+void scan_numbers(team& members, const Scanner& work, T init, const Reduce& reduce, const Finish& finish,
+                  const algorithm_options& options) {
+    const scan_plan& plan = work.plan;
+    const auto join = [&](T before, T sum) -> T { return work.joined(before, sum); };
+    const auto at_once = [&](index t, T before) -> T {
+        return work.template scan_at_once<Inclusive>(plan.elements_of(t), before);
+    };
     if (2 * plan.n * static_cast<index>(sizeof(T)) <= largest_cache()) {
         scan_front(plan.tiles(), init, reduce, join, finish, at_once).run(members, options);
     } else {
@@ -266,34 +268,10 @@ void scan_numbers(team& members, const algorithm_options& options, const scan_pl
     }
 }
 
-// Writes the scan of [in, in + n) to `out`, beginning with `init`.
-template <bool Inclusive, class In, class Out, class T, class Op>
-void scan(team& members, In in, Out out, index n, T init, Op& op, const algorithm_options& options) {
-    if (options.stop.stop_requested()) throw stopped{};
-    using scan_type = scanner<In, Out, T, Op>;
-    const scan_plan plan = scan_plan::of(n, scan_type::in_lanes);
-    const scan_type work{in, out, &op, plan};
-    if (plan.is_short()) {
-        const as_member inside(members);
-        if constexpr (scan_type::in_fours) {
-            static_cast<void>(work.template scan_at_once<Inclusive>({0, n}, init));
-        } else {
-            scan_chain<Inclusive>(in, out, {0, n}, std::move(init), op);
-        }
-        return;
-    }
-    const auto join = [&](const T& before, const T& sum) -> T { return work.joined(before, sum); };
-    const auto at_once = [&](index t, T before) -> T {
-        return work.template scan_at_once<Inclusive>(plan.elements_of(t), before);
-    };
-    if constexpr (scan_type::of_integers) {
-        scan_numbers(
-            members, options, plan, init, [&](index t) -> T { return work.sum_of(plan.elements_of(t)); },
-            join,
-            [&](index t, T before) { work.template scan_these<Inclusive>(plan.elements_of(t), before); },
-            at_once);
-        return;
-    }
+// All tiles of what is summed up block by block.
+template <bool Inclusive, class Scanner, class T>
+void scan_by_blocks(team& members, const Scanner& work, T init, const algorithm_options& options) {
+    const scan_plan& plan = work.plan;
     std::vector<block_sums<T>> of_tiles(usize(plan.tiles()));
     const auto reduce = [&](index t) -> T {
         block_sums<T>& sums = at(of_tiles, t);
@@ -313,12 +291,38 @@ void scan(team& members, In in, Out out, index n, T init, Op& op, const algorith
         }
         work.template scan_blocks<Inclusive>(plan.elements_of(t), sums);
     };
-    if constexpr (scan_type::in_fours) {
-        scan_numbers(members, options, plan, init, reduce, join, finish, at_once);
+    if constexpr (Scanner::in_fours) {
+        scan_numbers<Inclusive>(members, work, init, reduce, finish, options);
     } else {
+        const auto join = [&](const T& before, const T& sum) -> T { return work.joined(before, sum); };
         const auto finish_half = [&](index t, const T& before, const T&) { finish(t, before); };
         wavefront tiles(plan.tiles(), std::move(init), reduce, join, finish_half);
         static_cast<void>(tiles.run(members, options));
+    }
+}
+
+// Writes the scan of [in, in + n) to `out`, beginning with `init`.
+template <bool Inclusive, class In, class Out, class T, class Op>
+void scan(team& members, In in, Out out, index n, T init, Op& op, const algorithm_options& options) {
+    if (options.stop.stop_requested()) throw stopped{};
+    using scan_type = scanner<In, Out, T, Op>;
+    const scan_plan plan = scan_plan::of(n, scan_type::in_lanes);
+    const scan_type work{in, out, &op, plan};
+    if (plan.is_short()) {
+        const as_member inside(members);
+        if constexpr (scan_type::in_fours) {
+            static_cast<void>(work.template scan_at_once<Inclusive>({0, n}, init));
+        } else {
+            scan_chain<Inclusive>(in, out, {0, n}, std::move(init), op);
+        }
+    } else if constexpr (scan_type::of_integers) {
+        const auto reduce = [&](index t) -> T { return work.sum_of(plan.elements_of(t)); };
+        const auto finish = [&](index t, T before) {
+            work.template scan_these<Inclusive>(plan.elements_of(t), before);
+        };
+        scan_numbers<Inclusive>(members, work, init, reduce, finish, options);
+    } else {
+        scan_by_blocks<Inclusive>(members, work, std::move(init), options);
     }
 }
 
