@@ -243,6 +243,22 @@ TEST_CASE("in place" * doctest::description("algorithms.md, promise 5")) {
     }
 }
 
+TEST_CASE("sums of another type than the elements, which become one by name only") {
+    struct total {
+        long value = 0;
+        explicit total(int one) : value(one) {}
+    };
+    struct adding {
+        total operator()(total left, const total& right) const { return left.value += right.value, left; }
+        total operator()(total left, int right) const { return left.value += right, left; }
+    };
+    team some(shared_by(3));
+    const std::vector<int> ones(40'000, 1);
+    std::vector<total> found(ones.size(), total{0});
+    parallel_inclusive_scan(some, ones, found.begin(), adding{}, total{5});
+    for (std::size_t i = 0; i < found.size(); ++i) REQUIRE(found[i].value == 6 + static_cast<long>(i));
+}
+
 TEST_CASE("a scan that throws or is stopped leaves the team usable" *
           doctest::description("algorithms.md, promise 2")) {
     for (const int members : fewer_team_sizes) {
