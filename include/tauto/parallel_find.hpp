@@ -154,13 +154,16 @@ index find_first(team& members, index n, Chosen& chosen, const algorithm_options
     return find_together(members, n, block, blocks, chosen, options);
 }
 
+// The orders of the standard library by < and >.
+template <class Compare, class T>
+inline constexpr bool is_usual_order =
+    std::is_same_v<Compare, std::less<>> || std::is_same_v<Compare, std::less<T>> ||
+    std::is_same_v<Compare, std::ranges::less> || std::is_same_v<Compare, std::greater<>> ||
+    std::is_same_v<Compare, std::greater<T>> || std::is_same_v<Compare, std::ranges::greater>;
+
 // The orders whose least element compilers find without branches.
 template <class Compare, class T>
-inline constexpr bool is_plain_order =
-    std::is_arithmetic_v<T> &&
-    (std::is_same_v<Compare, std::less<>> || std::is_same_v<Compare, std::less<T>> ||
-     std::is_same_v<Compare, std::ranges::less> || std::is_same_v<Compare, std::greater<>> ||
-     std::is_same_v<Compare, std::greater<T>> || std::is_same_v<Compare, std::ranges::greater>);
+inline constexpr bool is_plain_order = std::is_arithmetic_v<T>&& is_usual_order<Compare, T>;
 
 // The least value of a block: eight are kept side by side, because each waits for its last comparison.
 template <class In, class T, class Compare>

@@ -77,7 +77,7 @@ void sort(team& members, In in, index n, Compare& before, bool stable, const alg
         };
         merge_sorter<In, decltype(by_key)>(in, n, by_key, stable).run(members, options);
         return;
-    } else if constexpr (is_string_order<order, T>) {
+    } else if constexpr (is_string<T> && is_usual_order<order, T>) {
         if (n > least_string_sort) {
             string_sorter<In>(in, n, is_descending<order, T>).run(members, options);
             return;

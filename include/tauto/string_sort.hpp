@@ -10,7 +10,6 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -24,21 +23,13 @@
 
 namespace tauto::detail {
 
+// Whose order compares bytes without a sign, the shorter string first.
 template <class T>
 inline constexpr bool is_string = false;
 template <class Allocator>
 inline constexpr bool is_string<std::basic_string<char, std::char_traits<char>, Allocator>> = true;
 template <>
 inline constexpr bool is_string<std::string_view> = true;
-
-// Orders that compare bytes without a sign, the shorter string first.
-template <class Compare, class T>
-inline constexpr bool is_string_order = is_string<T> && (std::is_same_v<Compare, std::less<>> ||
-                                                         std::is_same_v<Compare, std::less<T>> ||
-                                                         std::is_same_v<Compare, std::ranges::less> ||
-                                                         std::is_same_v<Compare, std::greater<>> ||
-                                                         std::is_same_v<Compare, std::greater<T>> ||
-                                                         std::is_same_v<Compare, std::ranges::greater>);
 
 [[nodiscard]] inline index common_prefix(std::string_view left, std::string_view right) noexcept {
     const auto both = std::min(left.size(), right.size());
