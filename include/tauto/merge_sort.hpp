@@ -108,6 +108,16 @@ void merge_moves(const In& in, const merge_piece& piece, const Out& out, index t
     }
 }
 
+// The first n elements of a buffer to `in`, where there are none. A stop would leave some in the buffer.
+template <class T, class In>
+void move_back(team& members, const raw_buffer<T>& buffer, const In& in, index n,
+               const algorithm_options& options) {
+    const auto body = [&](range r) {
+        for (index i = r.begin; i < r.end; ++i) relocate(buffer.data()[i], std::addressof(element(in, i)));
+    };
+    loop_to_end(members, n, body, loop_options_of(without_stop(options)));
+}
+
 template <class In, class Compare>
 class merge_sorter {
   public:
@@ -131,13 +141,13 @@ class merge_sorter {
         for (index width = 1; width < plan_.runs; width *= 2) {
             if (in_buffer) {
                 merge_all(members, buffer.data(), in_, width, options,
-                          [&] { move_back(members, buffer, options); });
+                          [&] { move_back(members, buffer, in_, plan_.n, options); });
             } else {
                 merge_all(members, in_, buffer.data(), width, options, [] {});
             }
             in_buffer = !in_buffer;
         }
-        if (in_buffer) move_back(members, buffer, options);
+        if (in_buffer) move_back(members, buffer, in_, plan_.n, options);
     }
 
   private:
@@ -237,14 +247,6 @@ class merge_sorter {
             for (index i = piece.right.begin; i < piece.right.end; ++i, ++to)
                 relocate(element(out, to), std::addressof(element(in, i)));
         }
-    }
-
-    void move_back(team& members, const raw_buffer<T>& buffer, const algorithm_options& options) {
-        const auto body = [&](range r) {
-            for (index i = r.begin; i < r.end; ++i)
-                relocate(buffer.data()[i], std::addressof(element(in_, i)));
-        };
-        loop_to_end(members, plan_.n, body, loop_options_of(without_stop(options)));
     }
 
     In in_;

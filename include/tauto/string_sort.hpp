@@ -74,8 +74,7 @@ class string_sorter {
         };
         loop_to_end(members, n_, number, loop_options_of(options));
         sort_table(members, options);
-        // From here on without a stop, which would leave out those that are in the buffer.
-        move_all(members, without_stop(options));
+        move_all(members, options);
     }
 
   private:
@@ -118,7 +117,7 @@ class string_sorter {
         }
     }
 
-    // Inside a body, where loops are the calling member's own.
+    // Inside the body of a loop.
     void sort_alone(team& members, const run_of_equals& one, const algorithm_options& options) {
         if (one.part.size() <= few) return sort_few(one);
         runs open{one};
@@ -226,7 +225,8 @@ class string_sorter {
         return all;
     }
 
-    // Each string to where the table has it, by way of a buffer.
+    // Each string to where the table has it, by way of a buffer: without a stop, which would leave some in
+    // it.
     void move_all(team& members, const algorithm_options& options) {
         const raw_buffer<T> buffer(n_);
         touch_pages(members, buffer, options);
@@ -238,12 +238,8 @@ class string_sorter {
                 relocate(element(in_, table_.data()[i].place), buffer.data() + i);
             }
         };
-        loop_to_end(members, n_, leave, loop_options_of(options));
-        const auto come_back = [&](range r) {
-            for (index i = r.begin; i < r.end; ++i)
-                relocate(buffer.data()[i], std::addressof(element(in_, i)));
-        };
-        loop_to_end(members, n_, come_back, loop_options_of(options));
+        loop_to_end(members, n_, leave, loop_options_of(without_stop(options)));
+        move_back(members, buffer, in_, n_, options);
     }
 
     In in_;
