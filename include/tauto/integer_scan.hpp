@@ -1,7 +1,7 @@
 #pragma once
-// Sums and prefix sums of integers that lie in memory. They have the same bits in any order, so that one step
-// in two waits for the one before; and an x86 processor that has AVX2 takes 32 bytes at once, whatever the
-// program was compiled for.
+// Sums and prefix sums of integers that lie in memory. They have the same bits in any order of additions. An
+// x86 processor that has AVX2 takes 32 bytes at once, whatever the program was compiled for; others take two
+// elements a step.
 //
 // Integers are added without their signs: a few may add up to more than the type holds where no sum of the
 // scan does.
@@ -23,21 +23,21 @@ template <class T>
     return static_cast<std::make_unsigned_t<T>>(value);
 }
 
-// The compiler adds to `sum` what it was asked to, in that order. It would make one chain of all additions.
+// Hides how `sum` came about. GCC would join all additions into one chain, in which each waits for the last.
 template <class Bits>
 TAUTO_ALWAYS_INLINE inline void keep_apart(Bits& sum) noexcept {
     if constexpr (sizeof(Bits) <= sizeof(void*)) asm("" : "+r"(sum));
 }
 
-// The scan of the n elements in front; returns the sum of all, `before` included.
+// The scan of n integers from `before` on; returns the sum of all, `before` included.
 template <bool Inclusive, class T, class Out>
 std::make_unsigned_t<T> scan_one_by_one(const T* in, Out out, index n, std::make_unsigned_t<T> before) {
     using bits = std::make_unsigned_t<T>;
     bits sum = before;
+    // Both are read before anything is written: the result may take their place.
     const auto two = [&](index i) TAUTO_ALWAYS_INLINE {
         const bits first = bits_of(in[i]);
-        auto both =
-            static_cast<bits>(first + bits_of(in[i + 1]));  // before anything is written: it may be there
+        auto both = static_cast<bits>(first + bits_of(in[i + 1]));
         keep_apart(both);
         const auto middle = static_cast<bits>(sum + first);
         const auto end = static_cast<bits>(sum + both);
@@ -119,7 +119,7 @@ template <class T>
     }
 }
 
-// Of n elements, a multiple of 2 * wide<T>::width.
+// As scan_one_by_one(), of a multiple of 2 * wide<T>::width elements.
 template <bool Inclusive, class T>
 [[gnu::target("avx2"), gnu::noinline]] auto scan_wide(const T* in, T* out, index n,
                                                       typename wide<T>::bits before) ->
@@ -147,7 +147,7 @@ template <bool Inclusive, class T>
     return all[0];
 }
 
-// The same.
+// As sum_one_by_one(), likewise.
 template <class T>
 [[gnu::target("avx2"), gnu::noinline]] auto sum_wide(const T* in, index n) -> typename wide<T>::bits {
     using vector = typename wide<T>::vector;
@@ -170,7 +170,7 @@ template <class T>
 
 #endif
 
-// The scan of n integers from `before` on; returns the sum of all, `before` included.
+// As scan_one_by_one(), in the fastest way.
 template <bool Inclusive, class T, class Out>
 T scan_integers(const T* in, Out out, index n, T before) {
     auto sum = bits_of(before);

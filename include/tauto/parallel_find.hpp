@@ -94,7 +94,8 @@ void search_block(range r, Chosen& chosen, first_place& first) {
     }
 }
 
-// Ticks for an element, as far as is known; 0: nothing. Relaxed: a value that is lost costs speed alone.
+// Ticks of a call of the predicate, from the last searches; 0: unknown. Relaxed: a lost value costs speed
+// alone.
 template <class Chosen>
 inline std::atomic<double> search_pace{0};
 
@@ -103,9 +104,9 @@ template <class Chosen>
 [[gnu::noinline]] index find_together(team& members, index n, index block, index blocks, Chosen& chosen,
                                       const algorithm_options& options) {
     first_place first(n);
-    // Whoever asks gets the next blocks, so that all search at the front: in a row, which memory answers
-    // faster, and so few that those of all members are an eighth of what was searched; but at least as many
-    // as take five microseconds, of which asking takes a part, where that is at most a quarter of all.
+    // Whoever asks gets a row of the next blocks, so that all search at the front. The rows of all members
+    // are an eighth of what was searched. But to ask costs a transfer between cores: so a row takes at least
+    // five microseconds, or its member's part of a quarter of all elements.
     constexpr index most = 16;
     const index eighths = 8 * index{members.size()};
     const index quarter = std::min(most, 1 + 2 * blocks / eighths);

@@ -49,9 +49,8 @@ template <class Bin>
         std::to_string(bins) + " bins, counted from 0");
 }
 
-// Eight elements a step for as long as there are eight, with one look at their bins: it sees those that are
-// not below `room`, a power of two. add(k, place) for the k-th of them. Returns the first element that is
-// left.
+// Counts eight elements a step by add(k, place), k from 0 to 7. One comparison finds a place that is not
+// below `room`, a power of two. Returns the first of the last elements, which are fewer than eight.
 template <class Bin, class Add>
 [[nodiscard]] TAUTO_ALWAYS_INLINE inline index count_by_eight(range r, Bin& bin, std::size_t bins,
                                                               std::size_t room, const Add& add) {
@@ -78,7 +77,8 @@ class own_counts {
   public:
     static constexpr std::size_t copies = 4;
     static constexpr std::size_t most_bins_copied = 2048;
-    // From copy to copy, and a line more: one bin's copies are in other sets of the cache.
+    // From copy to copy. A line more than a power of two: so the copies of a bin are in different sets of the
+    // cache.
     static constexpr std::size_t stride = most_bins_copied + 16;
     static constexpr std::size_t most_bins_wide = 32768;
 
@@ -109,7 +109,7 @@ class own_counts {
         }
     }
 
-    // When all has been counted: whether something was in a bin that is not there.
+    // When all has been counted. Throws where an element was in a bin that is not there.
     void refuse_others() const {
         if (!wide()) return;
         for (std::size_t copy = 0; copy < (copied() ? copies : 1); ++copy) {

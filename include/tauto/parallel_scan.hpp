@@ -6,8 +6,9 @@
 // own first; within a block it grows element by element. So it does not show which member did what. Errors
 // grow with the number of blocks instead of that of elements.
 //
-// Who has the front of numbers reads them once (scan_front.hpp): a block's own sums grow in fours, and each
-// is added to what is before the block. All else is summed up first, and read again.
+// Numbers are read once where a member knows the sum before a tile (scan_front.hpp, wavefront.hpp): a block's
+// own sums grow in fours, and each is added to what is before the block. All else is summed up first and read
+// again.
 
 #include <algorithm>
 #include <array>
@@ -249,8 +250,8 @@ struct scanner {
     [[nodiscard]] index four_blocks() const noexcept { return static_cast<index>(scan_chains) * plan.block; }
 };
 
-// All tiles of numbers. What is summed up is read again: where all is in a cache, it matters more that each
-// member finds there what it had in the last call. Else it is read again at once.
+// All tiles of numbers. Where input and output fit a cache, each member has the same part in each call.
+// Elsewhere a tile that was summed up is read again at once, before it leaves the member's cache.
 template <bool Inclusive, class Scanner, class T, class Reduce, class Finish>
 void scan_numbers(team& members, const Scanner& work, T init, const Reduce& reduce, const Finish& finish,
                   const algorithm_options& options) {

@@ -1,9 +1,9 @@
 #pragma once
-// The tiles of a scan of numbers. Each member has the same part of them in each call, whose elements are then
-// in its cache. Who has the front does its tiles at once, in one pass: it knows the sum before them. The
-// others sum theirs up meanwhile; when all have met, these are finished from the sums before them. How many
-// tiles the front is, the loop's model learns: who does tiles at once takes longer for one, as if it were
-// slow.
+// The tiles of a scan of numbers. Each member has the same part of them in each call, and finds their
+// elements in its cache. The member with the front knows the sum before its tiles and does them in one pass.
+// The others sum theirs up meanwhile. Then all tiles that are left are finished from the sums before them.
+// The loop's model learns how many tiles the front has: its member takes longer for one, as a slow member
+// does.
 //
 // clang-format off
 // | variable | what it says                                | written by                 | pairs with                |
