@@ -46,8 +46,8 @@ void multiply(std::span<const float> rows, const aligned_floats& x, aligned_floa
 }
 
 // Bytes a second of all `cpus` together, each reading its own `set` bytes. All read until the first has read
-// as much as a pass has, so that a slow CPU counts as what it is and the others do not wait for it. At most
-// one call of each other member is counted too much: below 1 %.
+// as much as a pass has, so that a slow CPU counts as what it is and the others do not wait for it. Each
+// member takes its own time: one that is away beside its pass would make the others seem faster.
 double read_rate(const std::vector<int>& cpus, const untouched_memory& memory, std::int64_t set,
                  std::size_t rows_at_once, double seconds) {
     const std::span<float> all = memory.numbers<float>();
@@ -56,7 +56,7 @@ double read_rate(const std::vector<int>& cpus, const untouched_memory& memory, s
     std::barrier together(static_cast<std::ptrdiff_t>(cpus.size()));
     std::atomic<bool> over{false};  // the pass
     std::atomic<bool> enough{false};
-    std::atomic<std::int64_t> bytes{0};  // of all, in this pass
+    std::atomic<double> rate{0};  // of all, in this pass
     std::vector<double> rates;
     run_pinned(cpus, [&](int rank) {
         const std::span<const float> mine =
@@ -78,13 +78,13 @@ double read_rate(const std::vector<int>& cpus, const untouched_memory& memory, s
             }
             const double end = seconds_now();
             if (rank == 0) over = true;
-            bytes += own;
+            if (own > 0) rate += static_cast<double>(own) / (end - start);
             together.arrive_and_wait();
             if (rank == 0) {
-                if (pass > 0) rates.push_back(static_cast<double>(bytes) / (end - start));
+                if (pass > 0) rates.push_back(rate);
                 enough = rates.size() >= 5 && end - begun > seconds;
                 over = false;
-                bytes = 0;
+                rate = 0;
             }
             together.arrive_and_wait();
         }

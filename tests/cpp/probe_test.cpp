@@ -10,6 +10,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <tauto/machine.hpp>
@@ -289,6 +290,28 @@ TEST_SUITE("probes") {
             REQUIRE(measured.futex_wake.has_value());
             CHECK(measured.futex_wake->wakee_seconds > 0);
         }
+    }
+
+    // A member that another program keeps from its CPU at the edge of a pass made the others seem up to five
+    // times faster than any core is.
+    TEST_CASE("cores together read no faster than each alone, whoever else wants them") {
+        const machine_record machine = read_machine();
+        const std::vector<int> cores = select_cpus(machine, "cores");
+        std::vector<std::jthread> others;
+        for (std::size_t i = 0; i < 2 * machine.allowed_cpus.size(); ++i)
+            others.emplace_back([](const std::stop_token& end) {
+                while (!end.stop_requested()) {
+                }
+            });
+        effort longer = brief;
+        longer.read_seconds = 0.5;
+        const auto points =
+            measure_reads(machine, cores, longer, brief.most_array_bytes, [](std::int64_t) {});
+        others.clear();
+        double alone = 0;
+        for (const read_point& point : points)
+            if (point.members == 1) alone = std::max(alone, point.bytes_per_second);
+        for (const read_point& point : points) CHECK(point.bytes_per_second < 1.5 * point.members * alone);
     }
 
     TEST_CASE("on one CPU what needs two is absent with a reason") {
