@@ -15,9 +15,7 @@
 namespace tauto::probe {
 namespace {
 
-// A row that the kernel takes four at a time, and short enough that its factors stay in the L1 cache.
-constexpr std::size_t row_floats = 2048;
-constexpr std::int64_t row_bytes = row_floats * sizeof(float);
+constexpr std::int64_t set_step = 8192;  // sets are multiples of this, in bytes
 constexpr std::size_t rows_a_call = 64;
 // Between two readings of the clock: long compared with the barriers around it, which take 10 µs and more if
 // the other member sleeps.
@@ -32,17 +30,46 @@ constexpr double alike_rates = 1.15;
 constexpr double alike_sizes = 1.06;
 constexpr double still_held = 0.9;
 
-// Multiplies all rows, `rows_at_once` a call, as the loop study's body does.
-void multiply(std::span<const float> rows, const aligned_floats& x, aligned_floats& y,
-              std::size_t rows_at_once) {
-    const auto kernel = lanes::best().rows;
-    const std::size_t count = rows.size() / row_floats;
-    for (std::size_t row = 0; row < count; row += rows_at_once) {
-        kernel(rows.data() + row * row_floats, row_floats, x.data(), y.data(), row_floats,
-               std::min(rows_at_once, count - row));
+// Rows as long as those of the square matrix that has `bytes`: the loop study's at that size. Each row costs
+// something besides its elements, and rows of several lengths lie differently in the caches. Here they are an
+// odd number of lines: sets are powers of two, the orders of matrices seldom.
+class matrix_rows {
+  public:
+    explicit matrix_rows(std::int64_t bytes)
+        : length_(padded_length(static_cast<std::size_t>(
+                      std::sqrt(static_cast<double>(bytes) / static_cast<double>(sizeof(float))))) |
+                  padded_length(1)),
+          x_(length_),
+          y_(rows_a_call) {}
+
+    [[nodiscard]] std::size_t a_call() const { return rows_a_call * length_; }  // in floats
+    // The first of `all`, in whole rows.
+    [[nodiscard]] std::span<const float> whole(std::span<const float> all, std::int64_t bytes) const {
+        const std::size_t count = static_cast<std::size_t>(bytes) / sizeof(float) / length_;
+        return all.subspan(0, std::max<std::size_t>(1, count) * length_);
     }
-    float first = y[0];
-    keep(first);
+    // Multiplies a call's rows, `rows_at_once` at a time, as the loop study's body does.
+    void multiply(std::span<const float> rows, std::size_t rows_at_once) {
+        const auto kernel = lanes::best().rows;
+        const std::size_t count = rows.size() / length_;
+        for (std::size_t row = 0; row < count; row += rows_at_once) {
+            kernel(rows.data() + row * length_, length_, x_.data(), y_.data(), length_,
+                   std::min(rows_at_once, count - row));
+        }
+        float first = y_[0];
+        keep(first);
+    }
+
+  private:
+    std::size_t length_;
+    aligned_floats x_;
+    aligned_floats y_;
+};
+
+// The floats of each of `members`.
+std::size_t part_of(std::span<const float> all, std::size_t members) {
+    constexpr std::size_t step = set_step / sizeof(float);
+    return all.size() / members / step * step;
 }
 
 // Bytes a second of all `cpus` together, each reading its own `set` bytes. All read until the first has read
@@ -51,7 +78,8 @@ void multiply(std::span<const float> rows, const aligned_floats& x, aligned_floa
 double read_rate(const std::vector<int>& cpus, const untouched_memory& memory, std::int64_t set,
                  std::size_t rows_at_once, double seconds) {
     const std::span<float> all = memory.numbers<float>();
-    const std::size_t part = all.size() / cpus.size() / row_floats * row_floats;
+    const std::size_t part = part_of(all, cpus.size());
+    const std::int64_t whole = set * static_cast<std::int64_t>(cpus.size());
     const std::int64_t bytes_a_pass = std::max<std::int64_t>(1, least_bytes_a_pass / set) * set;
     std::barrier together(static_cast<std::ptrdiff_t>(cpus.size()));
     std::atomic<bool> over{false};  // the pass
@@ -59,11 +87,10 @@ double read_rate(const std::vector<int>& cpus, const untouched_memory& memory, s
     std::atomic<double> rate{0};  // of all, in this pass
     std::vector<double> rates;
     run_pinned(cpus, [&](int rank) {
+        matrix_rows rows{whole};
         const std::span<const float> mine =
-            all.subspan(static_cast<std::size_t>(rank) * part, static_cast<std::size_t>(set) / sizeof(float));
-        const std::size_t call = std::min(rows_a_call * row_floats, mine.size());
-        const aligned_floats x{row_floats};
-        aligned_floats y{rows_a_call};
+            rows.whole(all.subspan(static_cast<std::size_t>(rank) * part, part), set);
+        const std::size_t call = std::min(rows.a_call(), mine.size());
         double begun = 0;
         for (int pass = 0; !enough; ++pass) {
             together.arrive_and_wait();
@@ -72,9 +99,9 @@ double read_rate(const std::vector<int>& cpus, const untouched_memory& memory, s
             std::int64_t own = 0;
             for (std::size_t place = 0; rank == 0 ? own < bytes_a_pass : !over; place += call) {
                 if (place >= mine.size()) place = 0;
-                const std::span<const float> rows = mine.subspan(place, std::min(call, mine.size() - place));
-                multiply(rows, x, y, rows_at_once);
-                own += static_cast<std::int64_t>(rows.size_bytes());
+                const std::span<const float> next = mine.subspan(place, std::min(call, mine.size() - place));
+                rows.multiply(next, rows_at_once);
+                own += static_cast<std::int64_t>(next.size_bytes());
             }
             const double end = seconds_now();
             if (rank == 0) over = true;
@@ -97,27 +124,25 @@ double read_rate(const std::vector<int>& cpus, const untouched_memory& memory, s
 // not counted.
 double read_rate_with_pauses(int cpu, const untouched_memory& memory, std::int64_t set, double pause,
                              double seconds) {
-    const std::span<const float> mine =
-        memory.numbers<float>().subspan(0, static_cast<std::size_t>(set) / sizeof(float));
-    constexpr std::size_t call = rows_a_call * row_floats;
+    matrix_rows rows{set};
+    const std::span<const float> mine = rows.whole(memory.numbers<float>(), set);
+    const std::size_t call = rows.a_call();
     const double each = pause * static_cast<double>(call) / static_cast<double>(mine.size());
     std::vector<double> rates;
     run_pinned({cpu}, [&](int) {
-        const aligned_floats x{row_floats};
-        aligned_floats y{rows_a_call};
         const double begun = seconds_now();
         for (int pass = 0; rates.size() < 5 || seconds_now() < begun + seconds; ++pass) {
             double reading = 0;
             for (std::size_t place = 0; place < mine.size(); place += call) {
                 const double start = seconds_now();
-                multiply(mine.subspan(place, std::min(call, mine.size() - place)), x, y, rows_a_call);
+                rows.multiply(mine.subspan(place, std::min(call, mine.size() - place)), rows_a_call);
                 const double end = seconds_now();
                 reading += end - start;
                 while (seconds_now() < end + each) {
                 }
             }
             // Only after some passes does the cache hold what these passes leave.
-            if (pass >= 3) rates.push_back(static_cast<double>(set) / reading);
+            if (pass >= 3) rates.push_back(static_cast<double>(mine.size_bytes()) / reading);
         }
     });
     return median(rates);
@@ -135,15 +160,15 @@ void wake(const std::vector<int>& cpus) {
 // Every member touches its own part first.
 void touch(const std::vector<int>& cpus, const untouched_memory& memory) {
     const std::span<float> all = memory.numbers<float>();
-    const std::size_t part = all.size() / cpus.size() / row_floats * row_floats;
+    const std::size_t part = part_of(all, cpus.size());
     run_pinned(cpus, [&](int rank) {
         std::ranges::fill(all.subspan(static_cast<std::size_t>(rank) * part, part), 1.0F);
     });
 }
 
-// A set that is too large for an L2 cache to keep any of it, in whole rows.
+// A set that is too large for an L2 cache to keep any of it, in whole steps.
 std::int64_t plateau(std::int64_t l2) {
-    return 4 * l2 / row_bytes * row_bytes;
+    return 4 * l2 / set_step * set_step;
 }
 
 std::int64_t last_level_bytes(const machine_record& machine) {
@@ -160,7 +185,7 @@ std::vector<std::int64_t> read_sets(std::int64_t l2, std::int64_t last_level, in
                                     std::int64_t most) {
     std::vector<std::int64_t> sets;
     const auto add = [&](std::int64_t bytes) {
-        const std::int64_t whole = std::min(bytes, most / members) / row_bytes * row_bytes;
+        const std::int64_t whole = std::min(bytes, most / members) / set_step * set_step;
         if (whole > 0) sets.push_back(whole);
     };
     for (const std::int64_t eighths : {4, 6, 8, 10, 12, 16, 32}) add(l2 * eighths / 8);
@@ -180,7 +205,7 @@ std::optional<std::int64_t> steepest_place(std::vector<std::pair<std::int64_t, d
         const auto [small, fast] = curve[i - 1];
         const auto [large, slow] = curve[i];
         const double sizes = static_cast<double>(large) / static_cast<double>(small);
-        const std::int64_t middle = (small + large) / 2 / row_bytes * row_bytes;
+        const std::int64_t middle = (small + large) / 2 / set_step * set_step;
         if (small < least || fast < alike_rates * slow || sizes < alike_sizes || middle == small) continue;
         const double error = std::log(fast / slow) * std::log(sizes);
         if (error <= most) continue;

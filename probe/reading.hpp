@@ -16,11 +16,11 @@ namespace tauto::probe {
 
 // Bytes that one of `members` reads repeatedly, ascending: around its L2 cache of `l2` bytes, then (all
 // members together) parts and multiples of the last-level cache. None exceeds `most` for all together. Whole
-// rows.
+// steps of 8 KiB.
 std::vector<std::int64_t> read_sets(std::int64_t l2, std::int64_t last_level, int members, std::int64_t most);
 
 // Where a curve of rates should be read next: the middle of the two neighbours between which a straight line
-// would be farthest off, in whole rows. `curve`: the set of each member and its rate, in any order. Sets
+// would be farthest off, in whole steps. `curve`: the set of each member and its rate, in any order. Sets
 // below `least` do not count, nor neighbours whose rates are alike. Empty if no place is left.
 std::optional<std::int64_t> steepest_place(std::vector<std::pair<std::int64_t, double>> curve,
                                            std::int64_t least);
