@@ -19,7 +19,7 @@ constexpr std::int64_t set_step = 8192;  // sets are multiples of this, in bytes
 constexpr std::size_t rows_a_call = 64;
 // Between two readings of the clock: long compared with the barriers around it, which take 10 µs and more if
 // the other member sleeps.
-constexpr std::int64_t least_bytes_a_pass = 64 * mebibyte;
+constexpr std::int64_t least_bytes_a_pass = 16 * mebibyte;
 constexpr double wake_seconds = 0.15;
 // While a set that the last-level cache holds is read once: as long as a slow core, or other work in between,
 // would take.

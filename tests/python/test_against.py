@@ -35,6 +35,7 @@ from tautochrone.simulator.machines import Machine, machine_of
 from tautochrone.simulator.measured_machine import (
     measured_machine,
     placement_of,
+    records_around,
     typical_record,
     with_slow_cores,
 )
@@ -268,6 +269,16 @@ def test_what_was_measured_several_times_counts_with_its_medians() -> None:
     assert found["machine"] == once["machine"]
     assert typical_record([once]) == once
     measured_machine(found)  # a record like any other
+
+
+def test_a_state_is_simulated_on_the_machine_as_it_was_meanwhile() -> None:
+    times = ("2026-01-01T10:00:00Z", "2026-01-01T10:01:00Z", "2026-01-01T10:02:00Z", "2026-01-01T10:03:00Z")
+    records = [{"measured": {"when": time}} for time in times]
+    assert records_around(records, "2026-01-01T10:00:30.5Z", "2026-01-01T10:01:30.5Z") == records[:3]
+    assert records_around(records, "2026-01-01T10:01:10Z", "2026-01-01T10:01:20Z") == records[1:3]
+    assert records_around(records, "2026-01-01T10:02:30Z", "2026-01-01T10:09:00Z") == records[2:]
+    assert records_around(records[:1], "2026-01-01T10:02:30Z", "2026-01-01T10:09:00Z") == records[:1]
+    assert records_around([*records, {}], *times[:2]) == [*records, {}]
 
 
 def test_that_one_cpu_is_slow_stays_typical_where_it_is_another_one_each_time() -> None:

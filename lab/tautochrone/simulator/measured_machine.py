@@ -23,7 +23,25 @@ SLOWED = "slow"
 _TURN_SECONDS = 50e-6
 
 
-def measured_machine(record: Mapping[str, object]) -> Machine:
+Record = Mapping[str, Any]
+"""A machine as its probe wrote it."""
+
+
+def records_around(records: Sequence[Record], first: str, last: str) -> Sequence[Record]:
+    """Those measured from before ``first`` until after ``last`` (ISO 8601, UTC): the machine as it was then.
+
+    The last one before, all between, and the first one after. All records where one does not say its time.
+    """
+    times = [str((record.get("measured") or {}).get("when") or "") for record in records]
+    if not all(times):
+        return records
+    before = [time for time in times if time <= first]
+    after = [time for time in times if time >= last]
+    begin, end = max(before, default=first), min(after, default=last)
+    return [record for record, time in zip(records, times, strict=True) if begin <= time <= end] or records
+
+
+def measured_machine(record: Record) -> Machine:
     """The same derivation as ``tauto machine --export``, read back.
 
     Raises TautoError for a record without the probes' figures.
@@ -37,7 +55,7 @@ def measured_machine(record: Mapping[str, object]) -> Machine:
     return machines.read(file.export_toml(machine), "the machine of the study")
 
 
-def typical_record(records: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def typical_record(records: Sequence[Record]) -> Record:
     """The first record, with the medians of all records' measurements.
 
     Records that measured nothing, or read otherwise than the first, are left out. Without records: empty.

@@ -21,7 +21,6 @@ from tautochrone.results.row import Row
 from tautochrone.results.states import by_state
 from tautochrone.results.store import Store
 from tautochrone.simulator.findings import Axis, ErrorLine, LineChart, SimulatedAnalysis
-from tautochrone.simulator.measured_machine import typical_record
 from tautochrone.studies import study_named
 from tautochrone.studies.against_matching import KINDS, NEAR_BEST, Agreement, Predicted, Slowed, compare
 from tautochrone.studies.loop.findings import LoopContext
@@ -71,9 +70,8 @@ def run_against_command(study: str, folder: Path, output: Path | None, json: boo
 def agreement(store: Store, rows: Sequence[Row]) -> Agreement:
     """A study of ``KINDS`` beside its own machine's simulation. TautoError where nothing can be compared."""
     known = study_named(store.study).known_of(store.folder) if store.study == "loop" else LoopContext()
-    record = typical_record(store.machines)
     slowed = Slowed(known.measured_factors, known.measured_reading_factors, known.measured_turns)
-    return compare(store.study, rows, record, slowed)
+    return compare(store.study, rows, store.machines, slowed)
 
 
 def prediction_of(folder: Path) -> str:

@@ -14,7 +14,14 @@ from tautochrone.results.row import Row
 from tautochrone.results.runs import RunsOfOne
 from tautochrone.simulator import engine
 from tautochrone.simulator.machines import Machine
-from tautochrone.simulator.measured_machine import measured_machine, placement_of, with_slow_cores
+from tautochrone.simulator.measured_machine import (
+    Record,
+    measured_machine,
+    placement_of,
+    records_around,
+    typical_record,
+    with_slow_cores,
+)
 from tautochrone.studies.cells import state_of
 from tautochrone.studies.loop.configurations import label as loop_label
 from tautochrone.studies.mapreduce.configurations import label as mapreduce_label
@@ -206,14 +213,14 @@ class Slowed(msgspec.Struct, frozen=True):
 
 
 def compare(
-    study: str, rows: Iterable[Row], record: Mapping[str, Any], slowed_by: Slowed | None = None
+    study: str, rows: Iterable[Row], records: Sequence[Record], slowed_by: Slowed | None = None
 ) -> Agreement:
     """Simulate what was measured on the machine that was measured.
 
-    Raises TautoError where nothing can be compared.
+    Each state is simulated on the machine as it was meanwhile: the host of a virtual machine is another one
+    after some minutes. Raises TautoError where nothing can be compared.
     """
     kind = KINDS[study]
-    machine = measured_machine(record)
     contenders = _contenders(rows, kind)
     if not contenders:
         raise TautoError(
@@ -223,12 +230,14 @@ def compare(
     left_out: Counter[str] = Counter()
     asked: dict[tuple[tuple[str, float], ...], list[tuple[RunsOfOne, float, dict[str, Any]]]] = {}
     slowed: dict[tuple[tuple[str, float], ...], Machine] = {}
+    times = _times_of_states(contenders)
     for contender in contenders:
         measured = contender.any_seconds
         if measured is None:
             continue
         state = state_of(contender.config)
         if state not in slowed:
+            machine = measured_machine(typical_record(records_around(records, *times[state])))
             slowed[state] = (slowed_by or Slowed()).machine(machine, state)
         request = kind.request(contender.config, slowed[state])
         if request is None:
@@ -243,7 +252,19 @@ def compare(
         for runs, answered in zip(asked.values(), answers, strict=True)
         for (contender, measured, _), row in zip(runs, answered, strict=True)
     )
-    return summary(study, machine.name, predicted, left_out)
+    return summary(study, next(iter(slowed.values())).name, predicted, left_out)
+
+
+def _times_of_states(
+    contenders: Iterable[RunsOfOne],
+) -> dict[tuple[tuple[str, float], ...], tuple[str, str]]:
+    """When the first and the last run of each state began."""
+    times: dict[tuple[tuple[str, float], ...], tuple[str, str]] = {}
+    for contender in contenders:
+        begun = [row.started for row in contender.rows]
+        first, last = times.get(state_of(contender.config), (begun[0], begun[0]))
+        times[state_of(contender.config)] = min(first, *begun), max(last, *begun)
+    return times
 
 
 def summary(
