@@ -9,12 +9,15 @@
 #include <cmath>
 #include <fstream>
 
+#include "emulator/witness.hpp"
+
 namespace tauto::emulate {
 
 namespace {
 
 constexpr nanoseconds window_alone = 30'000'000;
 constexpr nanoseconds window_with_thief = 50'000'000;
+constexpr int witness_turns = 100;
 constexpr nanoseconds shortest_foreign = 500'000;
 constexpr nanoseconds most_patience = 4;  // times the window
 constexpr int samples_to_adjust = 3;
@@ -109,8 +112,11 @@ sample take_sample(thief& idle_thief, nanoseconds period) {
     const double alone = probe_rate(window_alone, foreign, multiply);
     idle_thief.start();
     const double slowed = probe_rate(window_with_thief, foreign, multiply);
+    const auto share = witnessed_share(sched_getcpu(), {period, slowed / alone, witness_turns});
     idle_thief.stop();
-    return judge(idle_thief.tally(), alone, slowed);
+    sample found = judge(idle_thief.tally(), alone, slowed);
+    if (share) found.witness_excess = (*share - slowed / alone) * found.turn_nanoseconds;
+    return found;
 }
 
 std::vector<sample> take_samples(thief& idle_thief, nanoseconds period, int count) {
@@ -144,9 +150,12 @@ calibration summary(const std::vector<sample>& samples, const thief_settings& se
     calibration found;
     found.factor = median_of(samples, &sample::factor);
     found.overhead_nanoseconds = settings.overhead_nanoseconds;
-    found.kernel_nanoseconds = median_of(samples, &sample::kernel_nanoseconds);
     found.turn_nanoseconds = median_of(samples, &sample::turn_nanoseconds);
     found.busy_fraction = median_of(samples, &sample::busy_fraction);
+    std::vector<double> excess;
+    for (const sample& one : samples)
+        if (one.witness_excess) excess.push_back(*one.witness_excess);
+    if (!excess.empty()) found.witness_excess = median(std::move(excess));
     found.period = settings.period;
     found.met = std::abs(found.factor / settings.factor - 1.0) <= factor_tolerance &&
                 found.turn_nanoseconds <= static_cast<double>(longest) &&
@@ -211,8 +220,7 @@ sample judge(const thief_tally& tally, double rate_alone, double rate_with_thief
     const double turns = static_cast<double>(std::max<std::int64_t>(tally.turns, 1));
     const double free = static_cast<double>(tally.wall) * rate_with_thief / rate_alone;
     return {rate_alone / rate_with_thief, (static_cast<double>(tally.gaps) - free) / turns,
-            static_cast<double>(tally.processor - tally.spun) / turns, tally.turn_nanoseconds(),
-            tally.busy_fraction()};
+            tally.turn_nanoseconds(), tally.busy_fraction()};
 }
 
 std::vector<nanoseconds> periods_to_try(double factor, nanoseconds asked) {

@@ -2,6 +2,7 @@
 // Measures the overhead of a thief's turn by the slowdown of a probe.
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "emulator/thief.hpp"
@@ -16,23 +17,23 @@ struct calibration {
     // gone.
     double reading_factor = 1.0;
     double overhead_nanoseconds = 0.0;  // of a turn: time that the others lose besides the thief's own time
-    double kernel_nanoseconds = 0.0;    // of a turn: CPU time of the thief that is not spinning
     double turn_nanoseconds = 0.0;
-    double busy_fraction = 0.0;  // CPU time of the thief over wall time
-    nanoseconds period = 0;      // the shortest turn allowed
+    double witness_excess = 0.0;  // of a turn, in nanoseconds: what a witness gets more than the probe
+    double busy_fraction = 0.0;   // CPU time of the thief over wall time
+    nanoseconds period = 0;       // the shortest turn allowed
     bool met = false;
 };
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(calibration, factor, reading_factor, overhead_nanoseconds,
-                                   kernel_nanoseconds, turn_nanoseconds, busy_fraction, period, met)
+                                   turn_nanoseconds, witness_excess, busy_fraction, period, met)
 
 // One measurement of the probe without the thief, then with it.
 struct sample {
     double factor;
     double overhead_nanoseconds;
-    double kernel_nanoseconds;
     double turn_nanoseconds;
     double busy_fraction;
+    std::optional<double> witness_excess = std::nullopt;
 };
 
 double median(std::vector<double> values);

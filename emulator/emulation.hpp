@@ -13,7 +13,7 @@
 
 namespace tauto::emulate {
 
-constexpr nanoseconds check_every = 500'000'000;
+constexpr nanoseconds check_every = 100'000'000;
 
 class emulation {
   public:

@@ -42,7 +42,7 @@ class slowdown {
     void off();
     // Releases the CPU for other emulators until on() is called again.
     void release() { claim_.reset(); }
-    // Compares the thief's counts with the requested factor and corrects the thief; about once a second.
+    // Looks what others get, and corrects the thief; several times a second.
     void check();
 
     nlohmann::json report() const;
@@ -57,7 +57,7 @@ class slowdown {
     };
 
     void claim();
-    bool others_were_busy();
+    void look();
     std::optional<double> factor_while_running() const;
 
     slow_cpu asked_;
@@ -66,8 +66,6 @@ class slowdown {
     calibration calibration_;
     std::optional<factor_watch> watch_;
     std::vector<duty> duties_;
-    long long idle_ticks_ = -1;
-    nanoseconds checked_ = 0;
 };
 
 // Empty if this process may have SCHED_FIFO threads on `cpu`; else the reason and the remedy.

@@ -14,8 +14,6 @@ namespace tauto::emulate {
 
 namespace {
 
-// Above threaded interrupt handlers (50), below the kernel's own watchdogs and migration threads (99).
-constexpr int thief_priority = 60;
 // Waking by a timer takes tens of microseconds in a virtual machine; if it takes longer, the thread was
 // delayed.
 constexpr nanoseconds longest_timer_delay = 300'000;
@@ -54,17 +52,17 @@ nanoseconds spin_until(nanoseconds deadline) {
     return now;
 }
 
-int become_thief(int cpu) {
+}  // namespace
+
+int become_thief(int cpu, int priority) {
     cpu_set_t cpus;
     CPU_ZERO(&cpus);
     CPU_SET(static_cast<unsigned>(cpu), &cpus);
     if (const int failed = pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus)) return failed;
     sched_param parameters{};
-    parameters.sched_priority = thief_priority;
+    parameters.sched_priority = priority;
     return pthread_setschedparam(pthread_self(), SCHED_FIFO, &parameters);
 }
-
-}  // namespace
 
 nanoseconds monotonic_now() {
     return read_clock(CLOCK_MONOTONIC);

@@ -1,54 +1,36 @@
 #include "emulator/watch.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
-#include <string>
 
 namespace tauto::emulate {
 
 namespace {
 
-constexpr double most_scaling = 0.25;  // a larger change of the cost is ignored
-constexpr double pace = 0.5;           // of the way to the new overhead at each check
-constexpr std::int64_t fewest_turns = 2'000;
+constexpr double pace = 0.5;  // of the way to the new overhead at each look
 
 }  // namespace
 
-factor_watch::factor_watch(const calibration& start) : start_(start), overhead_(start.overhead_nanoseconds) {}
+factor_watch::factor_watch(const calibration& start, double factor)
+    : start_(start), factor_(factor), overhead_(start.overhead_nanoseconds) {}
 
-double factor_watch::check(const thief_tally& tally, bool others_were_busy) {
-    const auto turns = static_cast<double>(tally.turns - seen_.turns);
-    if (turns <= 0.0) return overhead_;
-    const auto processor = static_cast<double>(tally.processor - seen_.processor);
-    double overhead = overhead_;
-    if (others_were_busy && tally.turns - seen_.turns >= fewest_turns && start_.kernel_nanoseconds > 0.0) {
-        const double kernel = (processor - static_cast<double>(tally.spun - seen_.spun)) / turns;
-        const double scaling =
-            std::clamp(kernel / start_.kernel_nanoseconds, 1.0 - most_scaling, 1.0 + most_scaling);
-        overhead = start_.overhead_nanoseconds * scaling;
-    }
-    wall_ += static_cast<double>(tally.wall - seen_.wall);
-    free_ += static_cast<double>(tally.gaps - seen_.gaps) - turns * overhead;
-    processor_ += processor;
-    interruptions_ += tally.interruptions - seen_.interruptions;
-    interrupted_ += static_cast<double>(tally.interrupted - seen_.interrupted);
-    seen_ = tally;
-    overhead_ += pace * (overhead - overhead_);
+double factor_watch::look(double share) {
+    const double turn = start_.turn_nanoseconds;
+    const double left = turn * share - start_.witness_excess;
+    seen_overhead_ = std::clamp(overhead_ + turn / factor_ - left, 0.0, turn);
+    overhead_ += pace * (*seen_overhead_ - overhead_);
     return overhead_;
 }
 
-long long idle_ticks(int cpu) {
-    std::ifstream stat("/proc/stat");
-    const std::string wanted = "cpu" + std::to_string(cpu);
-    for (std::string line; std::getline(stat, line);) {
-        std::istringstream fields(line);
-        std::string name;
-        long long user = 0, nice = 0, system = 0, idle = 0, iowait = 0;
-        if (fields >> name >> user >> nice >> system >> idle >> iowait && name == wanted)
-            return idle + iowait;
-    }
-    return -1;
+void factor_watch::count(const thief_tally& tally) {
+    const auto turns = static_cast<double>(tally.turns - counted_.turns);
+    if (turns <= 0.0) return;
+    wall_ += static_cast<double>(tally.wall - counted_.wall);
+    free_ += static_cast<double>(tally.gaps - counted_.gaps) -
+             turns * seen_overhead_.value_or(start_.overhead_nanoseconds);
+    processor_ += static_cast<double>(tally.processor - counted_.processor);
+    interruptions_ += tally.interruptions - counted_.interruptions;
+    interrupted_ += static_cast<double>(tally.interrupted - counted_.interrupted);
+    counted_ = tally;
 }
 
 }  // namespace tauto::emulate

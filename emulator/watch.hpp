@@ -1,23 +1,27 @@
 #pragma once
-// Checks, while a program runs, that its CPU is still as slow as calibrated.
+// Checks, while a program runs, that its CPU is as slow as was asked.
+
+#include <optional>
 
 #include "emulator/calibration.hpp"
 #include "emulator/thief.hpp"
 
 namespace tauto::emulate {
 
-// A probe would take time from the program, so the watch reads only the thief's counts. They do not show
-// changes of the cost of a turn (the host's clock, caches). The thief pays part of that cost from its own CPU
-// time; in a KVM guest both were seen to change together, so the overhead is scaled with it. An idle CPU uses
-// other paths of the kernel, so only seconds in which programs kept it busy count.
+// What a turn costs changes within a second on a shared host, by 2 of the 12 µs that factor 4 leaves of a
+// turn of 50 µs: then the factor is 3.3 or 5. So a witness looks several times a second, and the gaps follow
+// what it saw.
 class factor_watch {
   public:
-    explicit factor_watch(const calibration& start);
+    factor_watch(const calibration& start, double factor);
 
+    // A witness saw that others get this share of the time. Returns the overhead that the thief should use
+    // from now on. The last one must be in use.
+    double look(double share);
     // The thief was started again; its tally begins at zero.
-    void restart() { seen_ = {}; }
-    // Reads the changes since the last call; returns the overhead that the thief should use from now on.
-    double check(const thief_tally& tally, bool others_were_busy);
+    void restart() { counted_ = {}; }
+    // Adds the thief's counts since the last call, with the overhead that was seen last.
+    void count(const thief_tally& tally);
 
     bool measured() const { return wall_ > 0.0; }
     double factor() const { return wall_ / free_; }
@@ -27,16 +31,15 @@ class factor_watch {
 
   private:
     calibration start_;
-    thief_tally seen_;
-    double overhead_;
+    double factor_;
+    thief_tally counted_;
+    double overhead_;                      // in use
+    std::optional<double> seen_overhead_;  // by the last witness
     double wall_ = 0.0;
     double free_ = 0.0;
     double processor_ = 0.0;
     double interrupted_ = 0.0;
     std::int64_t interruptions_ = 0;
 };
-
-// Clock ticks (1/100 s) that a CPU has been idle since boot; -1 if /proc/stat does not have them.
-long long idle_ticks(int cpu);
 
 }  // namespace tauto::emulate

@@ -5,11 +5,13 @@
 #include <string>
 #include <system_error>
 #include <tauto/error.hpp>
+#include <utility>
 
 #include "emulator/calibration.hpp"
 #include "emulator/request.hpp"
 #include "emulator/thief.hpp"
 #include "emulator/watch.hpp"
+#include "emulator/witness.hpp"
 #include "tests/cpp/refusals.hpp"
 
 using namespace tauto::emulate;
@@ -23,13 +25,13 @@ std::string refusal_of(const std::string& text) {
 }
 
 // A second of a thief that keeps to factor 4 in turns of 50 µs, with 11 500 ns lost in each.
-thief_tally one_second(double kernel_nanoseconds) {
+thief_tally one_second() {
     thief_tally tally;
     tally.turns = 20'000;
     tally.wall = 1'000'000'000;
     tally.gaps = 20'000 * 24'000;
     tally.spun = 20'000 * 6'000;
-    tally.processor = tally.spun + static_cast<nanoseconds>(20'000 * kernel_nanoseconds);
+    tally.processor = 20'000 * 26'000;
     return tally;
 }
 
@@ -37,7 +39,6 @@ calibration calibrated() {
     calibration start;
     start.factor = 4.0;
     start.overhead_nanoseconds = 11'500.0;
-    start.kernel_nanoseconds = 20'000.0;
     start.turn_nanoseconds = 50'000.0;
     start.period = 50'000;
     start.met = true;
@@ -99,10 +100,9 @@ TEST_CASE("variable_names_every_slow_cpu_and_refuses_one_that_is_slow_already") 
 
 TEST_CASE("probe_and_books_give_the_overhead_of_a_turn") {
     // In a second the probe did 1/4 of its work, so 250 of 480 ms of gaps came through: 11.5 µs lost a turn.
-    const sample seen = judge(one_second(20'000.0), 1e6, 0.25e6);
+    const sample seen = judge(one_second(), 1e6, 0.25e6);
     CHECK(seen.factor == doctest::Approx(4.0));
     CHECK(seen.overhead_nanoseconds == doctest::Approx(11'500.0));
-    CHECK(seen.kernel_nanoseconds == doctest::Approx(20'000.0));
     CHECK(seen.turn_nanoseconds == doctest::Approx(50'000.0));
     CHECK(seen.busy_fraction == doctest::Approx(0.52));
 }
@@ -115,36 +115,82 @@ TEST_CASE("large_factors_get_longer_turns_and_none_is_longer_than_100_microsecon
     CHECK(periods_to_try(8.0, 64'000) == std::vector<nanoseconds>{64'000});
 }
 
-TEST_CASE("watch_believes_the_calibration_while_the_cost_of_a_turn_stays") {
-    factor_watch watch(calibrated());
+TEST_CASE("watch_believes_the_calibration_while_nobody_looked") {
+    factor_watch watch(calibrated(), 4.0);
     CHECK_FALSE(watch.measured());
-    CHECK(watch.check(one_second(20'000.0), true) == doctest::Approx(11'500.0));
+    watch.count(one_second());
     CHECK(watch.factor() == doctest::Approx(4.0));
     CHECK(watch.busy_fraction() == doctest::Approx(0.52));
 }
 
-TEST_CASE("watch_sees_turns_become_dearer_and_gives_way_slowly") {
-    factor_watch watch(calibrated());
-    const double overhead = watch.check(one_second(22'000.0), true);
-    CHECK(watch.factor() == doctest::Approx(50'000.0 / (24'000.0 - 12'650.0)));
-    CHECK(overhead > 11'500.0);
-    CHECK(overhead < 12'650.0);
-}
-
-TEST_CASE("watch_ignores_the_cost_of_turns_on_an_idle_cpu") {
-    factor_watch watch(calibrated());
-    CHECK(watch.check(one_second(28'000.0), false) == doctest::Approx(11'500.0));
+TEST_CASE("watch_keeps_the_overhead_while_others_get_their_share") {
+    factor_watch watch(calibrated(), 4.0);
+    CHECK(watch.look(0.25) == doctest::Approx(11'500.0));
+    watch.count(one_second());
     CHECK(watch.factor() == doctest::Approx(4.0));
 }
 
+TEST_CASE("watch_gives_half_of_what_a_turn_has_become_dearer_at_each_look") {
+    factor_watch watch(calibrated(), 4.0);
+    double overhead = watch.look(0.21);  // 2 µs less of a turn
+    CHECK(overhead == doctest::Approx(12'500.0));
+    watch.count(one_second());
+    CHECK(watch.factor() == doctest::Approx(50'000.0 / (24'000.0 - 13'500.0)));
+    for (int look = 0; look < 20; ++look) overhead = watch.look(0.25 - (13'500.0 - overhead) / 50'000.0);
+    CHECK(overhead == doctest::Approx(13'500.0));
+    for (int look = 0; look < 100; ++look)
+        overhead = watch.look(1.0);  // nothing is taken: as cheap as can be
+    CHECK(overhead == doctest::Approx(0.0).epsilon(1e-9));
+}
+
+TEST_CASE("watch_takes_off_what_a_witness_gets_more_than_a_program") {
+    calibration start = calibrated();
+    start.witness_excess = 500.0;
+    factor_watch watch(start, 4.0);
+    CHECK(watch.look(0.26) == doctest::Approx(11'500.0));
+}
+
 TEST_CASE("watch_adds_up_over_restarts_of_the_thief") {
-    factor_watch watch(calibrated());
-    watch.check(one_second(20'000.0), true);
-    thief_tally again = one_second(20'000.0);
+    factor_watch watch(calibrated(), 4.0);
+    watch.count(one_second());
+    thief_tally again = one_second();
     again.gaps = 20'000 * 36'500;  // factor 2 in the second half
     watch.restart();
-    watch.check(again, false);
+    watch.count(again);
     CHECK(watch.factor() == doctest::Approx(2.0 / (0.25 + 0.5)));
+}
+
+TEST_CASE("witness_sees_the_share_that_a_thief_leaves") {
+    // Turns of 50 µs with 12.5 µs free, read every 25 ns, and a timer of 4 µs within one.
+    nanoseconds now = 7'000;
+    bool ticked = false;
+    const auto clock = [&] {
+        now += 25;
+        if (now > 155'000 && !std::exchange(ticked, true)) now += 4'000;
+        if (now % 50'000 >= 12'500) now += 50'000 - now % 50'000;
+        return now;
+    };
+    const auto share = share_left({50'000, 0.25, 10}, clock);
+    REQUIRE(share);
+    CHECK(*share == doctest::Approx(0.25 - 4.0 / 500.0).epsilon(0.01));
+    CHECK(now % 50'000 == 0);  // whole turns
+}
+
+TEST_CASE("witness_believes_no_turns_of_which_the_host_took_some") {
+    nanoseconds now = 7'000;
+    bool taken = false;
+    CHECK_FALSE(share_left({50'000, 0.25, 10}, [&] {
+        now += 25;
+        if (now > 155'000 && !std::exchange(taken, true)) now += 200'000;
+        if (now % 50'000 >= 12'500) now += 50'000 - now % 50'000;
+        return now;
+    }));
+}
+
+TEST_CASE("witness_waits_no_longer_than_twice_its_turns_for_a_thief") {
+    nanoseconds now = 0;
+    CHECK_FALSE(share_left({50'000, 0.25, 10}, [&] { return now += 25; }));
+    CHECK(now < 1'500'000);
 }
 
 TEST_CASE("books_without_a_turn_give_no_factor") {
