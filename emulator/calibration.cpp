@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <numeric>
 
 #include "emulator/witness.hpp"
 
@@ -17,7 +18,9 @@ namespace {
 
 constexpr nanoseconds window_alone = 30'000'000;
 constexpr nanoseconds window_with_thief = 50'000'000;
-constexpr int witness_turns = 100;
+constexpr int looks_of_a_witness = 5;
+constexpr int turns_a_look = 20;
+constexpr double most_excess = 500.0;  // nanoseconds; 100 to 400 were seen
 constexpr nanoseconds shortest_foreign = 500'000;
 constexpr nanoseconds most_patience = 4;  // times the window
 constexpr int samples_to_adjust = 3;
@@ -107,15 +110,26 @@ nanoseconds foreign_from(nanoseconds period) {
     return std::max(shortest_foreign, 4 * period);
 }
 
+// The probe and a witness take turns, because the cost of a turn changes meanwhile.
 sample take_sample(thief& idle_thief, nanoseconds period) {
     const nanoseconds foreign = foreign_from(period);
     const double alone = probe_rate(window_alone, foreign, multiply);
+    std::vector<double> rates;
+    std::vector<double> excess;
     idle_thief.start();
-    const double slowed = probe_rate(window_with_thief, foreign, multiply);
-    const auto share = witnessed_share(sched_getcpu(), {period, slowed / alone, witness_turns});
+    for (int i = 0; i < looks_of_a_witness; ++i) {
+        rates.push_back(probe_rate(window_with_thief / looks_of_a_witness, foreign, multiply));
+        const double share = rates.back() / alone;
+        const auto witnessed = witnessed_share(sched_getcpu(), {period, share, turns_a_look});
+        if (witnessed) excess.push_back(*witnessed - share);
+    }
     idle_thief.stop();
+    const double slowed =
+        std::accumulate(rates.begin(), rates.end(), 0.0) / static_cast<double>(rates.size());
     sample found = judge(idle_thief.tally(), alone, slowed);
-    if (share) found.witness_excess = (*share - slowed / alone) * found.turn_nanoseconds;
+    if (!excess.empty())
+        found.witness_excess =
+            std::clamp(median(std::move(excess)) * found.turn_nanoseconds, 0.0, most_excess);
     return found;
 }
 
