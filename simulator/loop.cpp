@@ -67,6 +67,8 @@ class loop_run {
     nanoseconds iterate(nanoseconds now);
     [[nodiscard]] bool enough(std::size_t done, nanoseconds now) const;
     [[nodiscard]] nanoseconds serial_part() const;
+    // Of the lines of so many elements that another member's core has written.
+    [[nodiscard]] nanoseconds fetch(std::int64_t elements, actor_id from, actor_id to) const;
     void begin_loop(nanoseconds at);
     // A member's event: it gets its core, its answer or its rows, or has finished its rows.
     void step(actor_id member, nanoseconds at);
@@ -171,6 +173,15 @@ nanoseconds loop_run::iterate(nanoseconds now) {
     return now;
 }
 
+// Each loop multiplies a vector that the caller has just written, and the caller then reads the rows' sums:
+// both go from core to core. Processes have their own vectors.
+nanoseconds loop_run::fetch(std::int64_t elements, actor_id from, actor_id to) const {
+    if (from == to || asked_.runtime == "mpi") return 0;
+    const auto bytes = static_cast<std::int64_t>(static_cast<double>(elements) * element_bytes);
+    const std::int64_t lines = (bytes + machine_.line_bytes - 1) / machine_.line_bytes;
+    return lines * machine_.transfer(members_[from].where, members_[to].where) / overlapping_transfers;
+}
+
 nanoseconds loop_run::serial_part() const {
     const core_kind& first = *members_[0].kind;
     const double sum_cycles =
@@ -179,7 +190,9 @@ nanoseconds loop_run::serial_part() const {
         static_cast<double>(asked_.size) *
         (serial_chains * sum_cycles * element_bytes +
          std::min(serial_update_cycles, serial_update_bytes * first.stream_cycles_per_byte));
-    return static_cast<nanoseconds>(cycles / members_[0].hertz * 1e9 + 0.5);
+    nanoseconds gather = 0;
+    for (const actor_id member : taking_part_) gather += fetch(progress_[member].rows, member, 0);
+    return gather + static_cast<nanoseconds>(cycles / members_[0].hertz * 1e9 + 0.5);
 }
 
 void loop_run::begin_loop(nanoseconds at) {
@@ -240,10 +253,12 @@ void loop_run::work(actor_id member, range rows, nanoseconds at) {
     loop_progress& own = progress_[member];
     own.now = phase::working;
     own.chunk = rows;
-    if (own.rows == 0) own.began = at;
+    const bool first = own.rows == 0;
+    if (first) own.began = at;
     own.rows += rows.size();
     own.since = at;
     own.left = memory_.read(member, rows.size());
+    if (first) own.left += memory_.rate(member) * static_cast<double>(fetch(asked_.size, 0, member)) * 1e-9;
     accounts_.enter(member, activity::working, members_[member].working_milliwatts(), at);
     events_.schedule(member, members_[member].finish(at, duration(member)));
 }

@@ -51,8 +51,6 @@ namespace {
 
 // oneTBB: a range of the worker's own pool is halved and its body is called.
 constexpr nanoseconds pool_range = 20;
-// A member can look at this many lines of others in the time of one transfer, because loads overlap.
-constexpr int overlapping_looks = 8;
 
 // A schedule without knowledge of speeds. Ranges that are decided beforehand cost nothing to get.
 class plain_runtime : public loop_runtime {
@@ -309,7 +307,7 @@ class adaptive_runtime final : public learning_runtime {
         left_early_ = left_early_ || left_early;
         steals_ += steals;
         if (steals == 0) return {rows};
-        return {rows, on().line_transfer * (2 + loop_.plan().members / overlapping_looks)};
+        return {rows, on().line_transfer * (2 + loop_.plan().members / overlapping_transfers)};
     }
     std::vector<range> left_behind() override {
         std::vector<range> rest;

@@ -251,6 +251,22 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("the vector goes from the caller's core to the others, and the sums of their rows back") {
+    json source = cores_json(2, 4e9, 0.25);
+    source["latency"]["line_one_way_seconds"] = 0;
+    const loop_request asked = loop_of(1600, "static");
+    const loop_result free = simulate_loop(read_machine(source), asked);
+    source["latency"]["line_one_way_seconds"] = 80e-9;
+    const loop_result paid = simulate_loop(read_machine(source), asked);
+    // 100 lines of the vector within the loop, 50 of the second member's sums after it, eight in 80 ns.
+    CHECK(std::abs(paid.loop - free.loop - 1000) <= 2);
+    CHECK(std::abs(paid.iteration - free.iteration - 1500) <= 2);
+    loop_request processes = asked;
+    processes.runtime = "mpi";
+    const loop_result own = simulate_loop(read_machine(source), processes);
+    CHECK(own.loop - own.fork_join == free.loop - free.fork_join);
+}
+
 TEST_CASE("two kinds side by side are as fast as their times alone allow, where caches play no part") {
     json source = machine_json();
     source["memory"]["memory_bytes_per_second"] = 1e15;
@@ -733,7 +749,7 @@ TEST_CASE("the same bytes from every compiler and optimisation level") {
                .dump();
     all += simulate(on, {{"study", "nbody"}, {"active", 100}, {"ranks", 8}}).dump();
     // A change of the model changes this; a compiler must not.
-    CHECK(fnv1a(all) == 13522610273660408199U);
+    CHECK(fnv1a(all) == 13197462755351192332U);
 }
 
 TEST_CASE("a core of which a thief takes three quarters is four times slower, and stands still in between") {
