@@ -279,6 +279,7 @@ def test_a_state_is_simulated_on_the_machine_as_it_was_meanwhile() -> None:
     assert records_around(records, "2026-01-01T10:02:30Z", "2026-01-01T10:09:00Z") == records[2:]
     assert records_around(records[:1], "2026-01-01T10:02:30Z", "2026-01-01T10:09:00Z") == records[:1]
     assert records_around([*records, {}], *times[:2]) == [*records, {}]
+    assert records_around(records, "", "") == records  # a store of an older version
 
 
 def test_that_one_cpu_is_slow_stays_typical_where_it_is_another_one_each_time() -> None:

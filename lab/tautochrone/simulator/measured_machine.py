@@ -30,10 +30,10 @@ Record = Mapping[str, Any]
 def records_around(records: Sequence[Record], first: str, last: str) -> Sequence[Record]:
     """Those measured from before ``first`` until after ``last`` (ISO 8601, UTC): the machine as it was then.
 
-    The last one before, all between, and the first one after. All records where one does not say its time.
+    The last one before, all between, and the first one after. All records where a time is not known.
     """
     times = [str((record.get("measured") or {}).get("when") or "") for record in records]
-    if not all(times):
+    if not all((first, last, *times)):
         return records
     before = [time for time in times if time <= first]
     after = [time for time in times if time >= last]
