@@ -3,9 +3,12 @@
 #include <dlfcn.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <numeric>
 #include <thread>
+#include <utility>
 
 #include <tauto/parallel_for.hpp>
 #include <tauto/team.hpp>
@@ -29,6 +32,43 @@ double median_launch_seconds(double seconds, Launch&& launch) {
     return 1.0 / rate;
 }
 
+// What each member reads in a cold loop, and how long that took.
+class cold_work {
+  public:
+    cold_work(std::size_t members, std::int64_t l2_bytes) : members_(members) {
+        const std::size_t length = 2 * static_cast<std::size_t>(l2_bytes) / sizeof(long);
+        for (member& one : members_) one.numbers.resize(length, 1);
+    }
+    void of(std::size_t rank) {
+        member& own = members_[rank];
+        const double begun = seconds_now();
+        long sum = std::accumulate(own.numbers.begin(), own.numbers.end(), 0L);
+        keep(sum);
+        own.took = seconds_now() - begun;
+    }
+    [[nodiscard]] double longest() const { return std::ranges::max(members_, {}, &member::took).took; }
+
+  private:
+    struct alignas(128) member {
+        std::vector<long> numbers;
+        double took = 0;
+    };
+    std::vector<member> members_;
+};
+
+// The median of what launches take besides this work.
+template <class Launch>
+double cold_launch_seconds(double seconds, const cold_work& work, Launch&& launch) {
+    constexpr std::size_t least = 50;
+    std::vector<double> besides;
+    for (const double end = seconds_now() + seconds; besides.size() < least || seconds_now() < end;) {
+        const double start = seconds_now();
+        launch();
+        besides.push_back(seconds_now() - start - work.longest());
+    }
+    return std::max(0.0, median(std::move(besides)));
+}
+
 // The entry points that compilers call for `#pragma omp parallel` and its loops; libomp has them too.
 using gomp_parallel = void (*)(void (*body)(void*), void* data, unsigned threads, unsigned flags);
 using gomp_parallel_loop = void (*)(void (*body)(void*), void* data, unsigned threads, long begin, long end,
@@ -39,6 +79,7 @@ using get_number = int (*)();
 
 struct region {
     const std::vector<int>* cpus = nullptr;
+    cold_work* work = nullptr;
     get_number rank = nullptr;
     gomp_loop_next next = nullptr;
     gomp_loop_end end = nullptr;
@@ -60,6 +101,12 @@ void pin_members(void* data) {
 }
 
 void do_nothing(void*) {}
+
+void read_much(void* data) {
+    auto& where = *static_cast<region*>(data);
+    where.work->of(static_cast<std::size_t>(where.rank()));
+    where.ends.fetch_add(1, std::memory_order_release);
+}
 
 // About a microsecond of work. Empty chunks would measure only the contention of members, which useful loops
 // do not have.
@@ -92,19 +139,30 @@ Function entry(void* library, const char* name) {
 
 }  // namespace
 
-double tautochrone_fork_join_seconds(const std::vector<int>& cpus, double seconds) {
+fork_join_costs tautochrone_fork_join(const std::vector<int>& cpus, std::int64_t l2_bytes, double seconds) {
     team members(team_options{.cpus = cpus, .wait = wait_policy::active});
     const index n = members.size();
     // `static_` forks always; `adaptive` would learn that an empty loop is not worth it.
     const loop_options options{.schedule = static_{}};
-    return median_launch_seconds(seconds, [&] {
+    fork_join_costs found;
+    found.hot = median_launch_seconds(seconds, [&] {
         parallel_for(
             members, n, [](range) {}, options);
     });
+    cold_work work(cpus.size(), l2_bytes);
+    found.cold = cold_launch_seconds(seconds, work, [&] {
+        parallel_for(
+            members, n,
+            [&work](range own) {
+                for (index i = own.begin; i < own.end; ++i) work.of(static_cast<std::size_t>(i));
+            },
+            options);
+    });
+    return found;
 }
 
 openmp_costs measure_openmp(const std::vector<std::string>& names, const std::string& package,
-                            const std::vector<int>& cpus, double seconds) {
+                            const std::vector<int>& cpus, std::int64_t l2_bytes, double seconds) {
     // Loaded by an unpinned thread, because the library counts the CPUs of that thread. With fewer CPUs than
     // members it would not spin.
     void* library = nullptr;
@@ -132,8 +190,14 @@ openmp_costs measure_openmp(const std::vector<std::string>& names, const std::st
         const auto threads = static_cast<unsigned>(cpus.size());
         parallel(pin_members, &where, threads, 0);
         if (where.members != static_cast<int>(cpus.size())) return;
-        found.fork_join_seconds =
+        found.fork_join.hot =
             median_launch_seconds(seconds, [&] { parallel(do_nothing, nullptr, threads, 0); });
+        cold_work work(cpus.size(), l2_bytes);
+        where.work = &work;
+        found.fork_join.cold = cold_launch_seconds(seconds, work, [&] {
+            parallel(read_much, &where, threads, 0);
+            static_cast<void>(where.ends.load(std::memory_order_acquire));
+        });
         if (parallel_loop == nullptr || where.next == nullptr || where.end == nullptr) return;
         const auto chunk_seconds = [&](auto&& launch) {
             const double rate = median_rate(seconds, least_batches, [&] {

@@ -108,9 +108,12 @@ json of_measurements(const measurements& m) {
     object["latency_seconds"] = std::move(latencies);
     object["round_trip_seconds"] = or_null(m.round_trip_seconds);
     object["fork_join_members"] = m.fork_join_members > 0 ? json(m.fork_join_members) : json(nullptr);
-    object["fork_join_seconds"] = {{"tautochrone", or_null(m.tautochrone_fork_join_seconds)},
-                                   {"libgomp", or_null(m.libgomp_fork_join_seconds)},
-                                   {"libomp", or_null(m.libomp_fork_join_seconds)}};
+    object["fork_join_seconds"] = {{"tautochrone", or_null(m.tautochrone_fork_join.hot)},
+                                   {"libgomp", or_null(m.libgomp_fork_join.hot)},
+                                   {"libomp", or_null(m.libomp_fork_join.hot)}};
+    object["fork_join_cold_seconds"] = {{"tautochrone", or_null(m.tautochrone_fork_join.cold)},
+                                        {"libgomp", or_null(m.libgomp_fork_join.cold)},
+                                        {"libomp", or_null(m.libomp_fork_join.cold)}};
     object["dequeue_seconds"] = {{"libgomp", or_null(m.libgomp_dequeue_seconds)},
                                  {"libomp", or_null(m.libomp_dequeue_seconds)}};
     object["barrier_seconds"] = or_null(m.barrier_seconds);

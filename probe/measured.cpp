@@ -43,27 +43,27 @@ void measure_latencies(const std::vector<int>& cpus, const effort& effort, measu
 }
 
 // Measurements with two CPUs, in order of use: those of the first two members of a team.
-void measure_teamwork(const std::vector<int>& cpus, const effort& effort, measurements& result,
-                      const progress_function& progress) {
+void measure_teamwork(const std::vector<int>& cpus, std::int64_t l2_bytes, const effort& effort,
+                      measurements& result, const progress_function& progress) {
     progress("round trip", 0.75);
     result.round_trip_seconds = round_trip_seconds(cpus[0], cpus[1], effort.launch_seconds);
     progress("barrier", 0.8);
     result.barrier_seconds = barrier_seconds(cpus, effort.launch_seconds);
     progress("fork and join", 0.85);
     result.fork_join_members = static_cast<int>(cpus.size());
-    result.tautochrone_fork_join_seconds = tautochrone_fork_join_seconds(cpus, effort.launch_seconds);
+    result.tautochrone_fork_join = tautochrone_fork_join(cpus, l2_bytes, effort.launch_seconds);
     progress("OpenMP", 0.9);
     const auto openmp = [&](const char* name, const std::vector<std::string>& files, const char* package) {
-        const openmp_costs costs = measure_openmp(files, package, cpus, effort.launch_seconds);
+        const openmp_costs costs = measure_openmp(files, package, cpus, l2_bytes, effort.launch_seconds);
         if (!costs.why_not.empty())
             result.notes.push_back("fork_join_seconds." + std::string(name) + ": " + costs.why_not);
         return costs;
     };
     const openmp_costs gcc = openmp("libgomp", {"libgomp.so.1"}, "libgomp1");
     const openmp_costs llvm = openmp("libomp", {"libomp.so.5", "libomp.so"}, "libomp5");
-    result.libgomp_fork_join_seconds = gcc.fork_join_seconds;
+    result.libgomp_fork_join = gcc.fork_join;
     result.libgomp_dequeue_seconds = gcc.dequeue_seconds;
-    result.libomp_fork_join_seconds = llvm.fork_join_seconds;
+    result.libomp_fork_join = llvm.fork_join;
     result.libomp_dequeue_seconds = llvm.dequeue_seconds;
     progress("wake-up", 0.95);
     result.futex_wake = measure_futex_wake(cpus[0], cpus[1], effort.wakes);
@@ -136,7 +136,9 @@ measurements measure(const machine_record& machine, const effort& effort, const 
     });
     measure_latencies(machine.allowed_cpus, effort, result, progress);
     if (cores.size() > 1) {
-        measure_teamwork(cores, effort, result, progress);
+        std::int64_t l2_bytes = 0;
+        for (const int cpu : cores) l2_bytes = std::max(l2_bytes, l2_bytes_of(machine, cpu));
+        measure_teamwork(cores, l2_bytes, effort, result, progress);
     } else {
         result.notes.emplace_back(
             "round_trip, barrier, fork_join and futex_wake need two cores; one may be used here");

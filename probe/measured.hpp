@@ -9,6 +9,8 @@
 
 #include <tauto/machine.hpp>
 
+#include "probe/fork_join.hpp"
+
 namespace tauto::probe {
 
 struct cpu_measurement {
@@ -58,9 +60,9 @@ struct measurements {
     std::vector<std::vector<std::optional<double>>> latency_seconds;
     std::optional<double> round_trip_seconds;  // between the first two CPUs in order of use
     std::optional<double> barrier_seconds;
-    std::optional<double> tautochrone_fork_join_seconds;
-    std::optional<double> libgomp_fork_join_seconds;
-    std::optional<double> libomp_fork_join_seconds;
+    fork_join_costs tautochrone_fork_join;
+    fork_join_costs libgomp_fork_join;
+    fork_join_costs libomp_fork_join;
     // A member's time to get a chunk of schedule(dynamic) with a microsecond of work, while all members do
     // so.
     std::optional<double> libgomp_dequeue_seconds;

@@ -181,6 +181,10 @@ std::int64_t last_level_bytes(const machine_record& machine) {
 
 }  // namespace
 
+std::int64_t l2_bytes_of(const machine_record& machine, int cpu) {
+    return machine.find_cpu(cpu)->l2_bytes.value_or(512 * 1024);
+}
+
 std::vector<std::int64_t> read_sets(std::int64_t l2, std::int64_t last_level, int members,
                                     std::int64_t most) {
     std::vector<std::int64_t> sets;
@@ -278,12 +282,11 @@ std::vector<read_point> measure_reads(const machine_record& machine, const std::
                                       const effort& effort, std::int64_t bytes,
                                       const std::function<void(std::int64_t set)>& step) {
     const std::int64_t last_level = last_level_bytes(machine);
-    const auto l2_of = [&](int cpu) { return machine.find_cpu(cpu)->l2_bytes.value_or(512 * 1024); };
     std::map<std::string, int> first_of;
-    std::int64_t smallest_l2 = l2_of(cores.front());
+    std::int64_t smallest_l2 = l2_bytes_of(machine, cores.front());
     for (const int cpu : cores) {
         first_of.emplace(machine.find_cpu(cpu)->kind, cpu);
-        smallest_l2 = std::min<std::int64_t>(smallest_l2, l2_of(cpu));
+        smallest_l2 = std::min(smallest_l2, l2_bytes_of(machine, cpu));
     }
     const auto together = read_sets(smallest_l2, last_level, static_cast<int>(cores.size()), bytes);
     const std::size_t about = (first_of.size() + 1) * (together.size() + places_between + 3);
@@ -291,7 +294,7 @@ std::vector<read_point> measure_reads(const machine_record& machine, const std::
     touch(cores, memory);
     reader reads(memory, step, effort.read_seconds / static_cast<double>(about));
     for (const auto& [kind, cpu] : first_of) {
-        const std::int64_t l2 = l2_of(cpu);
+        const std::int64_t l2 = l2_bytes_of(machine, cpu);
         const std::vector<std::int64_t> sets = read_sets(l2, last_level, 1, bytes);
         // One row in each call, as in a loop without chunks, from each level.
         reads.read(kind, {cpu}, sets.front(), 1);

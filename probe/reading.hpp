@@ -14,6 +14,9 @@
 
 namespace tauto::probe {
 
+// The CPU's second-level cache; 512 KiB where that is unknown.
+std::int64_t l2_bytes_of(const machine_record& machine, int cpu);
+
 // Bytes that one of `members` reads repeatedly, ascending: around its L2 cache of `l2` bytes, then (all
 // members together) parts and multiples of the last-level cache. None exceeds `most` for all together. Whole
 // steps of 8 KiB.

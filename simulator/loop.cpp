@@ -156,7 +156,8 @@ nanoseconds loop_run::iterate(nanoseconds now) {
     wait(0, now);
     const nanoseconds launch = now;
     const loop_team team{&machine_, &asked_, members_};
-    fork_join_ = team.fork_join(runtime_->width());
+    const int width = runtime_->width();
+    fork_join_ = team.fork_join(width, memory_.is_cold(width));
     last_ended_ = 0;
     begin_loop(launch + fork_join_ / 2);
     while (!events_.empty()) {

@@ -59,6 +59,11 @@ void loop_memory::learn_sets(std::span<const loop_progress> before) {
     }
 }
 
+bool loop_memory::is_cold(int members) const {
+    const double row = static_cast<double>(size_) * element_bytes;
+    return row * static_cast<double>(size_) / members > members_.front().kind->l2_bytes;
+}
+
 // Each member's part of its L2 cache, and the part of all rows that some cache still holds.
 void loop_memory::share_caches(nanoseconds iteration) {
     std::vector<int> on_l2;

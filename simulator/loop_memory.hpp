@@ -39,6 +39,9 @@ class loop_memory {
     void begin(std::span<const actor_id> taking_part, std::span<const loop_progress> before,
                nanoseconds iteration);
 
+    // Whether each of so many members reads more in a loop than the caller's L2 cache holds.
+    [[nodiscard]] bool is_cold(int members) const;
+
     // Sets the rates of all reading members, and calls changed(member, old rate) for each changed rate.
     template <class Changed>
     void share(Changed&& changed);

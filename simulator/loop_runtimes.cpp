@@ -29,11 +29,12 @@ nanoseconds gather_of_result(const machine& on, std::int64_t elements, int proce
 
 }  // namespace
 
-nanoseconds loop_team::fork_join(int width) const {
+nanoseconds loop_team::fork_join(int width, bool cold) const {
     if (asked->runtime == "mpi") return gather_of_result(*on, asked->size, width);
-    nanoseconds cost = on->fork_join_libgomp;
-    if (asked->runtime == "openmp" && asked->library == "libomp") cost = on->fork_join_libomp;
-    if (asked->runtime == "tautochrone") cost = on->fork_join;
+    nanoseconds cost = cold ? on->fork_join_cold_libgomp : on->fork_join_libgomp;
+    if (asked->runtime == "openmp" && asked->library == "libomp")
+        cost = cold ? on->fork_join_cold_libomp : on->fork_join_libomp;
+    if (asked->runtime == "tautochrone") cost = cold ? on->fork_join_cold : on->fork_join;
     cost = scaled_to(cost, on->cost_members, width);
     // The launch wakes all sleepers by a tree of calls; the last member to arrive wakes the caller.
     if (asked->wait == "passive" && width > 1)

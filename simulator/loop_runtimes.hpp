@@ -19,8 +19,8 @@ struct loop_team {
     const loop_request* asked = nullptr;
     std::span<const loop_member> members;
 
-    // The cost of a fork and join of this many members.
-    [[nodiscard]] nanoseconds fork_join(int width) const;
+    // The cost of a fork and join of this many members. `cold`: each reads more than its L2 cache holds.
+    [[nodiscard]] nanoseconds fork_join(int width, bool cold = false) const;
 };
 
 // The next rows of a member, and the time to fetch them. No rows: none are left.

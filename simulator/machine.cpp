@@ -71,6 +71,9 @@ void read_costs(const fields& in, machine& read) {
     in.need_seconds("fork_join_seconds", read.fork_join);
     in.need_seconds("fork_join_libgomp_seconds", read.fork_join_libgomp);
     in.need_seconds("fork_join_libomp_seconds", read.fork_join_libomp);
+    in.need_seconds("fork_join_cold_seconds", read.fork_join_cold);
+    in.need_seconds("fork_join_cold_libgomp_seconds", read.fork_join_cold_libgomp);
+    in.need_seconds("fork_join_cold_libomp_seconds", read.fork_join_cold_libomp);
     in.need_seconds("dequeue_libgomp_seconds", read.dequeue_libgomp);
     in.need_seconds("dequeue_libomp_seconds", read.dequeue_libomp);
     in.need_seconds("barrier_seconds", read.barrier);

@@ -124,6 +124,9 @@ struct machine {
     nanoseconds fork_join = 0;
     nanoseconds fork_join_libgomp = 0;
     nanoseconds fork_join_libomp = 0;
+    nanoseconds fork_join_cold = 0;
+    nanoseconds fork_join_cold_libgomp = 0;
+    nanoseconds fork_join_cold_libomp = 0;
     nanoseconds dequeue_libgomp = 0;
     nanoseconds dequeue_libomp = 0;
     nanoseconds barrier = 0;

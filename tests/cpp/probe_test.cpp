@@ -206,6 +206,7 @@ TEST_SUITE("json") {
         CHECK(json["triad"][0]["members"] == 2);
         CHECK(json["round_trip_seconds"].is_null());
         CHECK(json["fork_join_seconds"]["libgomp"].is_null());
+        CHECK(json["fork_join_cold_seconds"]["libgomp"].is_null());
         CHECK(json["futex_wake_seconds"]["waker"].is_null());
     }
 }
@@ -286,7 +287,8 @@ TEST_SUITE("probes") {
             CHECK(measured.latency_seconds[0][1] == measured.latency_seconds[1][0]);
             CHECK(measured.round_trip_seconds.value() > 1e-8);
             CHECK(measured.barrier_seconds.value() > 1e-9);
-            CHECK(measured.tautochrone_fork_join_seconds.value() > 1e-9);
+            CHECK(measured.tautochrone_fork_join.hot.value() > 1e-9);
+            CHECK(measured.tautochrone_fork_join.cold.has_value());
             REQUIRE(measured.futex_wake.has_value());
             CHECK(measured.futex_wake->wakee_seconds > 0);
         }

@@ -251,6 +251,16 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("a loop over more than the L2 caches hold forks and joins at the cold cost") {
+    json source = cores_json(2, 4e9, 0.25);
+    source["costs"]["members"] = 2;
+    source["costs"]["fork_join_cold_libgomp_seconds"] = 5e-6;
+    const machine on = read_machine(source);
+    const auto largest = static_cast<int>(std::sqrt(on.kinds[0].l2_bytes / 2));  // of which each has a half
+    CHECK(simulate_loop(on, loop_of(largest - 16, "static")).fork_join == 2'000);
+    CHECK(simulate_loop(on, loop_of(largest + 16, "static")).fork_join == 5'000);
+}
+
 TEST_CASE("the vector goes from the caller's core to the others, and the sums of their rows back") {
     json source = cores_json(2, 4e9, 0.25);
     source["latency"]["line_one_way_seconds"] = 0;

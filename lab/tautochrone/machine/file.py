@@ -214,13 +214,19 @@ def _latency(measured: Measured) -> list[Entry]:
 
 def _costs(measured: Measured) -> list[Entry]:
     wake, fork_join = measured.futex_wake_seconds, measured.fork_join_seconds
+    cold = measured.fork_join_cold_seconds
     dequeue = measured.dequeue_seconds
-    where = f"measured: {measured.fork_join_members or 0} members, hot"
+    members = f"measured: {measured.fork_join_members or 0} members"
+    where = f"{members}, hot"
+    large = f"{members}, each reading more than its L2 cache holds"
     return [
         ("members", measured.fork_join_members, "one hardware thread of each core"),
         ("fork_join_seconds", fork_join.tautochrone, f"{where}, tautochrone"),
         ("fork_join_libgomp_seconds", fork_join.libgomp, f"{where}, GCC's OpenMP"),
         ("fork_join_libomp_seconds", fork_join.libomp, f"{where}, LLVM's OpenMP"),
+        ("fork_join_cold_seconds", cold.tautochrone, f"{large}, tautochrone"),
+        ("fork_join_cold_libgomp_seconds", cold.libgomp, f"{large}, GCC's OpenMP"),
+        ("fork_join_cold_libomp_seconds", cold.libomp, f"{large}, LLVM's OpenMP"),
         ("dequeue_libgomp_seconds", dequeue.libgomp, f"{where}, all asking for chunks"),
         ("dequeue_libomp_seconds", dequeue.libomp, f"{where}, all asking for chunks"),
         ("task_overhead_seconds", 67e-9, "oneTBB on one thread (ConorWilliams/libfork)"),

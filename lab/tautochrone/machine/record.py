@@ -125,7 +125,7 @@ class ReadPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ForkJoin(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds of an empty parallel loop, warmed up, on one hardware thread of each core."""
+    """Seconds of a parallel loop besides its work, on one hardware thread of each core."""
 
     tautochrone: float | None = None
     libgomp: float | None = None
@@ -160,6 +160,9 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     round_trip_seconds: float | None = None
     fork_join_members: int | None = None
     fork_join_seconds: ForkJoin = ForkJoin()
+    """Of an empty loop, warmed up."""
+    fork_join_cold_seconds: ForkJoin = ForkJoin()
+    """Of a loop whose members each read more than an L2 cache holds."""
     dequeue_seconds: Dequeue = Dequeue()
     barrier_seconds: float | None = None
     futex_wake_seconds: FutexWake | None = None

@@ -95,6 +95,9 @@ class Costs(msgspec.Struct, frozen=True, kw_only=True):
     fork_join_seconds: float
     fork_join_libgomp_seconds: float
     fork_join_libomp_seconds: float
+    fork_join_cold_seconds: float
+    fork_join_cold_libgomp_seconds: float
+    fork_join_cold_libomp_seconds: float
     dequeue_libgomp_seconds: float
     dequeue_libomp_seconds: float
     barrier_seconds: float
