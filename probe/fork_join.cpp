@@ -46,7 +46,9 @@ class cold_work {
         keep(sum);
         own.took = seconds_now() - begun;
     }
-    [[nodiscard]] double longest() const { return std::ranges::max(members_, {}, &member::took).took; }
+    [[nodiscard]] double longest() const {
+        return std::ranges::max_element(members_, {}, &member::took)->took;
+    }
 
   private:
     struct alignas(128) member {
@@ -64,7 +66,8 @@ double cold_launch_seconds(double seconds, const cold_work& work, Launch&& launc
     for (const double end = seconds_now() + seconds; besides.size() < least || seconds_now() < end;) {
         const double start = seconds_now();
         launch();
-        besides.push_back(seconds_now() - start - work.longest());
+        const double took = seconds_now() - start;
+        besides.push_back(took - work.longest());
     }
     return std::max(0.0, median(std::move(besides)));
 }
