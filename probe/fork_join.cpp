@@ -44,16 +44,19 @@ class cold_work {
         const double begun = seconds_now();
         long sum = std::accumulate(own.numbers.begin(), own.numbers.end(), 0L);
         keep(sum);
-        own.took = seconds_now() - begun;
+        own.took.store(seconds_now() - begun, std::memory_order_relaxed);
     }
+    // When all have ended.
     [[nodiscard]] double longest() const {
-        return std::ranges::max_element(members_, {}, &member::took)->took;
+        double most = 0;
+        for (const member& one : members_) most = std::max(most, one.took.load(std::memory_order_relaxed));
+        return most;
     }
 
   private:
     struct alignas(128) member {
         std::vector<long> numbers;
-        double took = 0;
+        std::atomic<double> took{0};  // ThreadSanitizer does not see how the libraries fork
     };
     std::vector<member> members_;
 };
@@ -178,8 +181,10 @@ openmp_costs measure_openmp(const std::vector<std::string>& names, const std::st
         return found;
     }
     const auto parallel = entry<gomp_parallel>(library, "GOMP_parallel");
+    cold_work work(cpus.size(), l2_bytes);
     region where;
     where.cpus = &cpus;
+    where.work = &work;
     where.rank = entry<get_number>(library, "omp_get_thread_num");
     const auto parallel_loop = entry<gomp_parallel_loop>(library, "GOMP_parallel_loop_nonmonotonic_dynamic");
     where.next = entry<gomp_loop_next>(library, "GOMP_loop_nonmonotonic_dynamic_next");
@@ -195,8 +200,6 @@ openmp_costs measure_openmp(const std::vector<std::string>& names, const std::st
         if (where.members != static_cast<int>(cpus.size())) return;
         found.fork_join.hot =
             median_launch_seconds(seconds, [&] { parallel(do_nothing, nullptr, threads, 0); });
-        cold_work work(cpus.size(), l2_bytes);
-        where.work = &work;
         found.fork_join.cold = cold_launch_seconds(seconds, work, [&] {
             parallel(read_much, &where, threads, 0);
             static_cast<void>(where.ends.load(std::memory_order_acquire));
