@@ -159,10 +159,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     latency_seconds: tuple[tuple[float | None, ...], ...] = ()
     round_trip_seconds: float | None = None
     fork_join_members: int | None = None
-    fork_join_seconds: ForkJoin = ForkJoin()
-    """Of an empty loop, warmed up."""
-    fork_join_cold_seconds: ForkJoin = ForkJoin()
-    """Of a loop whose members each read more than an L2 cache holds."""
+    fork_join_seconds: ForkJoin = ForkJoin()  # of an empty loop, warmed up
+    fork_join_cold_seconds: ForkJoin = ForkJoin()  # of a loop whose members read more than their L2 holds
     dequeue_seconds: Dequeue = Dequeue()
     barrier_seconds: float | None = None
     futex_wake_seconds: FutexWake | None = None
