@@ -167,9 +167,7 @@ void thief::steal() {
     nanoseconds now = turn_began;
     nanoseconds gap = earned(keep.period);
     while (order_.load(std::memory_order_relaxed) == order::steal) {
-        const nanoseconds spin_began = now;
         now = spin_until(turn_began + keep.period - gap);
-        tally.spun += now - spin_began;
         const nanoseconds turn = now + gap - turn_began;
         tally.gaps += gap;
         tally.wall += turn;

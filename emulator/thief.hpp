@@ -31,7 +31,6 @@ struct thief_tally {
     std::int64_t turns = 0;
     nanoseconds wall = 0;       // time on duty, interruptions left out
     nanoseconds gaps = 0;       // sum of the gaps
-    nanoseconds spun = 0;       // time spent spinning
     nanoseconds processor = 0;  // CPU time of the thief's thread, the kernel's share of its switches included
     nanoseconds started = 0;    // monotonic time of the first steal
     nanoseconds stopped = 0;    // monotonic time of the end, 0 while on duty

@@ -30,7 +30,6 @@ thief_tally one_second() {
     tally.turns = 20'000;
     tally.wall = 1'000'000'000;
     tally.gaps = 20'000 * 24'000;
-    tally.spun = 20'000 * 6'000;
     tally.processor = 20'000 * 26'000;
     return tally;
 }
