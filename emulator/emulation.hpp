@@ -13,6 +13,7 @@
 
 namespace tauto::emulate {
 
+// So often a witness looks at each slow CPU.
 constexpr nanoseconds check_every = 100'000'000;
 
 class emulation {

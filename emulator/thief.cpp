@@ -54,7 +54,7 @@ nanoseconds spin_until(nanoseconds deadline) {
 
 }  // namespace
 
-int become_thief(int cpu, int priority) {
+int take_cpu(int cpu, int priority) {
     cpu_set_t cpus;
     CPU_ZERO(&cpus);
     CPU_SET(static_cast<unsigned>(cpu), &cpus);
@@ -122,7 +122,7 @@ thief_tally thief::tally() const {
 }
 
 void thief::live(int cpu) {
-    error_ = become_thief(cpu);
+    error_ = take_cpu(cpu);
     const auto report = [this](order now) {
         done_.store(now, std::memory_order_release);
         done_.notify_all();

@@ -15,8 +15,9 @@ nanoseconds monotonic_now();
 
 // Above threaded interrupt handlers (50), below the kernel's own watchdogs and migration threads (99).
 constexpr int thief_priority = 60;
-// Pins the calling thread to the CPU, with SCHED_FIFO. 0, or the reason: EPERM, EINVAL.
-int become_thief(int cpu, int priority = thief_priority);
+// Pins the calling thread to the CPU, before all programs there (SCHED_FIFO). 0, or the reason: EPERM,
+// EINVAL.
+int take_cpu(int cpu, int priority = thief_priority);
 
 // The settings of a thief. In a turn it spins, then sleeps for a gap. Others get the gap less `overhead`, the
 // cost of two context switches and a timer, so the CPU is turn / (gap - overhead) times slower.

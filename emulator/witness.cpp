@@ -13,7 +13,7 @@ std::optional<double> witnessed_share(int cpu, const turns_seen& turns) {
     if (pthread_getaffinity_np(self, sizeof before, &before) != 0) return std::nullopt;
     if (pthread_getschedparam(self, &policy, &usual) != 0) return std::nullopt;
     std::optional<double> seen;
-    if (become_thief(cpu, thief_priority - 1) == 0) seen = share_left(turns, monotonic_now);
+    if (take_cpu(cpu, thief_priority - 1) == 0) seen = share_left(turns, monotonic_now);
     pthread_setschedparam(self, policy, &usual);
     pthread_setaffinity_np(self, sizeof before, &before);
     return seen;

@@ -14,13 +14,13 @@ struct turns_seen {
     int count;  // to look at
 };
 
-// Reads the clock until that many turns have passed, from the end of a theft to the end of one. Returns the
-// share of this time in which it could read: between two readings there are some 10 ns, or whatever took the
-// CPU. Empty if something took it for several turns (the host), or no thief comes.
+// Reads the clock again and again, from the end of one theft until that of another so many turns later. Two
+// readings are some 10 ns apart; where they are farther, something took the CPU in between. Returns the share
+// of the time that nothing took. Empty if one gap lasted several turns (the host), or no thief came.
 template <class Clock>
 std::optional<double> share_left(const turns_seen& turns, Clock&& clock) {
-    constexpr nanoseconds own_step = 1'000;  // two readings are nearer to each other
-    constexpr int hardly_a_theft = 2;        // times shorter than one: an interrupt
+    constexpr nanoseconds own_step = 1'000;  // a shorter one has taken nothing
+    constexpr int hardly_a_theft = 2;        // so many times shorter than a theft: an interrupt
     const auto stolen = static_cast<double>(turns.length) * (1.0 - turns.free_share);
     const nanoseconds theft = static_cast<nanoseconds>(stolen) / hardly_a_theft;
     const nanoseconds first = clock();
