@@ -30,9 +30,9 @@ constexpr double alike_rates = 1.15;
 constexpr double alike_sizes = 1.06;
 constexpr double still_held = 0.9;
 
-// Rows as long as those of the square matrix that has `bytes`: the loop study's at that size. Each row costs
-// something besides its elements, and rows of several lengths lie differently in the caches. Here they are an
-// odd number of lines: sets are powers of two, the orders of matrices seldom.
+// Rows as long as those of the square matrix that has `bytes`, as the loop study reads them: each row costs
+// something besides its elements, and its length decides where the next one lies in the caches. The length is
+// an odd number of lines: the root of most sets is a power of two, which the order of a matrix seldom is.
 class matrix_rows {
   public:
     explicit matrix_rows(std::int64_t bytes)
