@@ -295,25 +295,26 @@ TEST_SUITE("probes") {
     }
 
     // A member that another program keeps from its CPU at the edge of a pass made the others seem up to five
-    // times faster than any core is.
+    // times faster than any core is. What a core reads alone is read before the others come: beside them it
+    // is away for a part of every pass, where passes are as long as under ThreadSanitizer.
     TEST_CASE("cores together read no faster than each alone, whoever else wants them") {
         const machine_record machine = read_machine();
         const std::vector<int> cores = select_cpus(machine, "cores");
+        effort longer = brief;
+        longer.read_seconds = 0.5;
+        const auto read = [&] {
+            return measure_reads(machine, cores, longer, brief.most_array_bytes, [](std::int64_t) {});
+        };
+        double alone = 0;
+        for (const read_point& point : read())
+            if (point.members == 1) alone = std::max(alone, point.bytes_per_second);
         std::vector<std::jthread> others;
         for (std::size_t i = 0; i < 2 * machine.allowed_cpus.size(); ++i)
             others.emplace_back([](const std::stop_token& end) {
                 while (!end.stop_requested()) {
                 }
             });
-        effort longer = brief;
-        longer.read_seconds = 0.5;
-        const auto points =
-            measure_reads(machine, cores, longer, brief.most_array_bytes, [](std::int64_t) {});
-        others.clear();
-        double alone = 0;
-        for (const read_point& point : points)
-            if (point.members == 1) alone = std::max(alone, point.bytes_per_second);
-        for (const read_point& point : points) CHECK(point.bytes_per_second < 1.5 * point.members * alone);
+        for (const read_point& point : read()) CHECK(point.bytes_per_second < 2 * point.members * alone);
     }
 
     TEST_CASE("on one CPU what needs two is absent with a reason") {
