@@ -59,6 +59,9 @@ std::string in_words(const answer& found) {
         text = std::to_string(found.what.threads_moved) + " of " + std::to_string(found.what.threads_seen) +
                " threads of " + found.name + " moved " + std::to_string(found.what.moves) + " times" +
                most_done(found.what);
+    if (found.in_a_row > 0)
+        text += (text.empty() ? "" : "; ") + std::to_string(found.in_a_row) +
+                " short regions had a thread for each CPU, which ran its parts one after the other";
     if (found.spun > 0)
         text += (text.empty() ? "" : "; ") + ("spinning was " + percent(found.spun)) +
                 " % of their CPU time with Linux alone";
@@ -103,6 +106,7 @@ std::string to_json(const answer& found) {
         {"interval", {number(found.ratio.low), number(found.ratio.high)}},
         {"pairs_of_windows", found.ratio.rounds},
         {"waited_unseen", found.spun},
+        {"regions_in_a_row", found.in_a_row},
         {"left_alone_because", found.reason.empty() ? nlohmann::json() : nlohmann::json(found.reason)},
         {"variables_set", found.waits},
         {"preloaded", found.not_preloaded.empty()},

@@ -1,6 +1,7 @@
 #pragma once
 // What was done and what it brought, in words and as JSON.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,11 @@ struct answered_cpu {
 struct answer {
     std::string name;
     account what;
-    paired_ratio ratio;  // time balanced over time left alone
-    bool kept = false;   // it was seen to help
-    double spun = 0;     // of the CPU time with Linux alone: waits that nobody told of
-    std::string reason;  // why it is left alone now
+    paired_ratio ratio;          // time balanced over time left alone
+    bool kept = false;           // it was seen to help
+    double spun = 0;             // of the CPU time with Linux alone: waits that nobody told of
+    std::uint64_t in_a_row = 0;  // regions whose parts a thread for each CPU ran, one after the other
+    std::string reason;          // why it is left alone now
     std::vector<std::string> waits;
     std::string not_preloaded;  // why; empty: the library was named to the command
     std::vector<answered_cpu> cpus;

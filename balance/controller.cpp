@@ -162,7 +162,7 @@ void controller::act() {
     // A thread that is alone may be about to ask the kernel how many CPUs it has, and to start so many
     // others.
     if (held.size() < 2) return;
-    account_.moves += seats ? holding_.seat(held, cpus_) : holding_.gather(held, cpus_);
+    account_.moves += seats ? holding_.seat(held, team_.helpers(), cpus_) : holding_.gather(held, cpus_);
 }
 
 // All threads have come past a place, or begun a round, since what is done changed.

@@ -53,7 +53,8 @@ int holding::hold(member& one, const cpu_set_t& on, std::uint16_t seat) {
     return 1;
 }
 
-int holding::seat(std::span<member* const> members, const speeds& cpus) {
+int holding::seat(std::span<member* const> members, std::span<const team::helper> helpers,
+                  const speeds& cpus) {
     std::vector<pid_t> threads;
     std::vector<worker> workers;
     for (const member* one : members) {
@@ -75,11 +76,24 @@ int holding::seat(std::span<member* const> members, const speeds& cpus) {
         const int cpu = seats_[one->thread];
         put += hold(*one, only_on(static_cast<std::uint32_t>(cpu)), static_cast<std::uint16_t>(cpu + 1));
     }
+    for (const team::helper& one : helpers) put += seat_helper(one);
     std::set<int> taken;
     for (const auto& [thread, cpu] : seats_) taken.insert(cpu);
     if (loops_are_shared_out() && taken.size() == seats_.size()) publish(cpus);
     allow_lending(cpus, worth);
     return put;
+}
+
+int holding::seat_helper(const team::helper& one) {
+    if (!CPU_ISSET(static_cast<unsigned>(one.cpu), &given_)) return 0;
+    const auto seat = static_cast<std::uint16_t>(one.cpu + 1);
+    const hold_value found = one.who->marks->held.read(std::memory_order_relaxed);
+    const auto known = std::ranges::find(held_, one.who->thread, &one_held::thread);
+    if (found.state == is_held && found.seat != seat && known != held_.end()) {
+        mover_.release(one.who->thread);
+        held_.erase(known);
+    }
+    return hold(*one.who, only_on(static_cast<std::uint32_t>(one.cpu)), seat);
 }
 
 // Who forks the others has work of its own between two regions: it gets the fastest of their CPUs.

@@ -27,8 +27,8 @@ class holding {
     bool loops_are_shared_out() const;
     // How many threads were newly put somewhere.
     // Each on a CPU by itself, the fastest first; who is left over, where it gets most. Publishes the speeds
-    // if each has its own.
-    int seat(std::span<member* const> members, const speeds& cpus);
+    // if each has its own. Helpers are on the CPUs that they help.
+    int seat(std::span<member* const> members, std::span<const team::helper> helpers, const speeds& cpus);
     // After a window on seats: what each CPU is worth, by how long its threads were busy.
     void learn(std::span<member* const> members);
     // All on the CPUs that are as fast as the fastest; on others when these have been faster for some looks.
@@ -39,6 +39,7 @@ class holding {
   private:
     // `seat`: 1 + the CPU, or 0 where there are several.
     int hold(member& one, const cpu_set_t& on, std::uint16_t seat);
+    int seat_helper(const team::helper& one);
     static void seat_forker(std::span<member* const> members, std::vector<std::size_t>& seats,
                             std::span<const double> worth);
     double shared_out_on(int cpu);

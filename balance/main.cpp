@@ -206,6 +206,8 @@ int run(options wish) {
         controller all(started.group(), given, cpus, mover, wish.how, library.marks);
         status = follow_command(started, self, all);
         found.fill(all);
+        if (library.marks != nullptr)
+            found.in_a_row = library.marks->in_a_row.load(std::memory_order_relaxed);
     }
     found.longest_move = mover.longest();
     found.average_move = mover.average();

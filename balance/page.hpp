@@ -28,7 +28,7 @@ namespace tauto::balance {
 
 inline constexpr char page_variable[] = "TAUTO_BALANCE_PAGE";
 inline constexpr std::uint64_t page_magic = 0x6563'6e61'6c61'6274;  // "tbalance"
-inline constexpr std::uint32_t page_version = 7;
+inline constexpr std::uint32_t page_version = 8;
 inline constexpr std::uint32_t most_slots = 1024;
 inline constexpr std::uint32_t most_cpus = 1024;
 
@@ -126,6 +126,10 @@ struct page {
     std::array<std::atomic<std::uint32_t>, most_cpus> paces;
     /// Of loops that were shared out, by whoever sat on CPU k: the sum of its share times the region's ns.
     std::array<std::atomic<std::uint64_t>, most_cpus> shared_out;
+    /// Of the thread in slot k: 1 + the CPU for which it takes parts of others' regions; 0: it is no such
+    /// one.
+    std::array<std::atomic<std::uint32_t>, most_slots> helps_on;
+    std::atomic<std::uint64_t> in_a_row;  ///< regions whose parts were run in a row
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
@@ -213,13 +217,16 @@ inline slot* claim_slot(page& shared, pid_t thread) noexcept {
         slot& one = shared.slots[k];
         const std::uint64_t word = one.owner.load(std::memory_order_relaxed);
         if (static_cast<std::uint32_t>(word) == static_cast<std::uint32_t>(thread) &&
-            detail::take(one, word, thread))
+            detail::take(one, word, thread)) {
+            shared.helps_on[k].store(0, std::memory_order_relaxed);
             return &one;
+        }
     }
     for (std::uint32_t k = 0; k < most_slots; ++k) {
         slot& one = shared.slots[k];
         const std::uint64_t word = one.owner.load(std::memory_order_relaxed);
         if (static_cast<std::uint32_t>(word) != 0 || !detail::take(one, word, thread)) continue;
+        shared.helps_on[k].store(0, std::memory_order_relaxed);
         std::uint32_t seen = shared.used.load(std::memory_order_relaxed);
         while (seen <= k && !shared.used.compare_exchange_weak(seen, k + 1, std::memory_order_release,
                                                                std::memory_order_relaxed)) {
@@ -266,6 +273,13 @@ inline void pass(slot& one, std::uint64_t now) noexcept {
     one.passed.store(before + 1, std::memory_order_relaxed);
     one.passed_at.store(now, std::memory_order_release);
     one.passed.store(before + 2, std::memory_order_release);
+}
+
+/// By the owner alone: it was left out of regions that others of its team came past, and is one of them
+/// again.
+inline void catch_up(slot& one, std::uint64_t places) noexcept {
+    const std::uint64_t before = one.passed.load(std::memory_order_relaxed);
+    if (before / 2 < places) one.passed.store(2 * places, std::memory_order_release);
 }
 
 /// By the owner alone, at both ends of a wait that is timed.

@@ -329,11 +329,16 @@ std::vector<member*> team::of_note() {
     return found;
 }
 
+// Where a thread's regions are run in a row, only that thread comes past all of them.
+bool team::tells_places(const member& one) const {
+    return one.marks != nullptr && (one.thread == one.process || !has_helpers_);
+}
+
 std::uint64_t team::places_passed() const {
     std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max();
     progress now;
     for (const auto& [thread, one] : members_)
-        if (one.noted && !one.ended && one.marks != nullptr && one.marks->read_progress(now))
+        if (one.noted && !one.ended && tells_places(one) && one.marks->read_progress(now))
             fewest = std::min(fewest, one.came.passed > 0 ? now.passed - one.came.passed : 0);
     return fewest < std::numeric_limits<std::uint64_t>::max() ? fewest : 0;
 }
@@ -352,7 +357,7 @@ double team::places_a_second() {
         progress now;
         if (!one.marks->read_progress(now)) now = {};
         const progress before = std::exchange(one.came, now);
-        if (!one.noted) continue;
+        if (!one.noted || !tells_places(one)) continue;
         if (before.passed == 0 || now.passed <= before.passed || now.at <= before.at) {
             all = false;
             continue;
@@ -369,10 +374,26 @@ std::vector<member*> team::to_seat(bool at_once) {
     std::vector<member*> found;
     const bool tell = between_places_ > 0;  // who came past none is in no team
     for (auto& [thread, one] : members_)
-        if (!one.ended && one.marks != nullptr &&
+        if (!one.ended && one.marks != nullptr && helps_on(one) < 0 &&
             (!tell || one.marks->passed.load(std::memory_order_relaxed) > 0) &&
             (one.windows_unnoted <= most_windows_unnoted || all))
             found.push_back(&one);
+    return found;
+}
+
+int team::helps_on(const member& one) const {
+    if (one.marks == nullptr) return -1;
+    const auto slot_index = static_cast<std::size_t>(one.marks - marks_->slots.data());
+    const std::uint32_t told = marks_->helps_on[slot_index].load(std::memory_order_relaxed);
+    const int cpu = static_cast<int>(told) - 1;
+    return told > 0 && told <= most_cpus && cpus_.index_of(cpu) < cpus_.size() ? cpu : -1;
+}
+
+std::vector<team::helper> team::helpers() {
+    std::vector<helper> found;
+    if (marks_ == nullptr) return found;
+    for (auto& [thread, one] : members_)
+        if (const int cpu = helps_on(one); !one.ended && cpu >= 0) found.push_back({&one, cpu});
     return found;
 }
 
@@ -396,6 +417,7 @@ team::tally team::take_tally() {
     has_tally_ = true;
     tally found;
     const double least = least_of_note();
+    has_helpers_ = !helpers().empty();
     for (auto& [thread, one] : members_) {
         one.noted = one.worked > least;
         one.windows_unnoted = one.noted ? 0 : one.windows_unnoted + 1;

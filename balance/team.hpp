@@ -105,6 +105,12 @@ class team {
     // Those with a slot that did a part of note lately. `at_once`: before the first tally, all with a slot:
     // of GCC's OpenMP none has one before all threads are there.
     std::vector<member*> to_seat(bool at_once);
+    // Those that take parts of others' regions, each for one CPU. They are not among those to seat.
+    struct helper {
+        member* who;
+        int cpu;
+    };
+    std::vector<helper> helpers();
     // The work of a window, in seconds at speed 1, and the threads that did a part of note. A round is from
     // one moment at which threads begin to work together to the next. Where whole rounds fill most of a
     // window, `work` and `seconds` are theirs. Where threads tell of places that they came past, `work` is
@@ -151,6 +157,8 @@ class team {
     void apply(member& one, const change& what);
     void begin_stretch(member& one, nanoseconds at);
     void note_round(nanoseconds at);
+    int helps_on(const member& one) const;  // which CPU; negative: it is no helper
+    bool tells_places(const member& one) const;
     double least_of_note() const;  // work since the last tally
     double places_a_second();
     void take_unseen_waits_off(member& one);
@@ -186,6 +194,7 @@ class team {
     std::vector<cpu_use> uses_;
     nanoseconds looked_ = 0;
     bool has_tally_ = false;
+    bool has_helpers_ = false;  // at the last tally
     // Of the whole run; after a rest its threads are members again.
     std::set<pid_t> ever_seen_;
     std::set<pid_t> moved_before_;  // by members that are no more

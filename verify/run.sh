@@ -148,6 +148,18 @@ hold           safety  assertion  OWN_MASK_WIDENED
 hold           safety  assertion  GUARD_AS_CONTROLLER
 hold           safety  assertion  ASKED_AS_HELD LENDERS=1
 hold           safety  assertion  NEXT_UNKNOWN
+row            safety  pass
+row            safety  pass       WATCHER RUNS=1
+row            safety  pass       HELPERS=2 RUNS=1
+row            safety  pass       PARTS=3 RUNS=1
+row            safety  assertion  CODE_READ_FIRST
+row            safety  assertion  TAKEN_OF_ANY_RUN
+row            safety  assertion  TAKEN_WITHOUT_COMPARING
+row            safety  deadlock   JOIN_LOOKS_FIRST
+row            safety  deadlock   RUN_WITHOUT_WAKE
+row            safety  deadlock   MEETS_WITHOUT_THREADS
+row            safety  deadlock   END_LOOKS_FIRST
+row            safety  deadlock   MEETS_TOLD_LATE
 '
 
 folder=$(mktemp -d) || die "no temporary folder could be made under ${TMPDIR:-/tmp}"

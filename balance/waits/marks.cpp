@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "balance/waits/gcc_region.hpp"
 #include "balance/waits/originals.hpp"
 #include "balance/waits/shares.hpp"
 
@@ -35,6 +36,7 @@ std::atomic<bool>& belongs(const slot* one) noexcept {
 
 void leave(void*) {
     forget_team();
+    end_rows_of_this_thread();
     slot* own = this_thread.own;
     this_thread.own = nullptr;
     if (own == nullptr) return;
@@ -55,6 +57,7 @@ void after_fork() {
 void forked() {
     this_thread.own = this_thread.kept_for_fork = nullptr;
     for (auto& one : of_this_process) one.store(false, std::memory_order_relaxed);
+    forget_rows();
 }
 
 [[gnu::constructor]] void start() {

@@ -5,7 +5,7 @@
 // Marked: pthread barriers, condition variables and joins, semaphores, sched_yield (system.cpp); barriers,
 // joins and the time between regions of GCC's and LLVM's OpenMP (openmp.cpp, llvm_region.cpp); MPI's blocking
 // functions in C and in Fortran (mpi.cpp). It also shares static loops of LLVM's OpenMP out by speed
-// (static_loop.cpp).
+// (static_loop.cpp), and has parts of GCC's short regions run by fewer threads (gcc_region.cpp).
 //
 // Not marked: loops that look at memory without a call, mutexes, futexes that a program calls itself,
 // MPI_Test in a loop, Fortran's module mpi_f08; OpenMP in a program that makes tasks; an MPI library that a
@@ -61,6 +61,8 @@ struct this_thread_state {
     team_shares* team = nullptr;  ///< of the regions that it forks
     shared_part part;
     bool in_region = false;  ///< that it forked
+
+    bool meets = false;  ///< it came to a barrier, or to what one thread of a team does
 };
 extern constinit thread_local this_thread_state this_thread;
 

@@ -2,14 +2,15 @@
 // next.
 //
 // GCC's functions are in libgomp and in LLVM's libomp, LLVM's in the latter. A region's code is called
-// through a function of this library, which sees each thread begin and end its part: a thread of the
-// runtime's pool waits from there to its next part, the thread that forked until its join. Once a program
+// through a function of this library (gcc_region.cpp, llvm_region.cpp), which sees each thread begin and end
+// its part: a thread of the runtime's pool waits from there to its next part, the thread that forked until
+// its join. Once a program
 // makes tasks nothing here is marked any more, because threads that wait run them, and it cannot be told from
 // outside when.
 
-#include <cstdarg>
 #include <cstdint>
 
+#include "balance/waits/gcc_region.hpp"
 #include "balance/waits/marks.hpp"
 #include "balance/waits/openmp_region.hpp"
 #include "balance/waits/originals.hpp"
@@ -25,6 +26,7 @@ class barrier_mark {
         : begun_(tasks_seen.load(std::memory_order_relaxed)
                      ? nullptr
                      : begin_mark(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)))) {
+        this_thread.meets = true;
         note_progress(begun_, !this_thread.part.spins);
         if (this_thread.part.shares != nullptr) time_wait(begun_);
     }
@@ -40,27 +42,6 @@ class barrier_mark {
     slot* begun_;
 };
 
-// A region of GCC's, on the stack of the thread that forks. It lives until all have ended their parts.
-struct gcc_region : forked_region {
-    void (*code)(void*);
-    void* data;
-};
-
-void run_gcc_part(void* given) {
-    auto& region = *static_cast<gcc_region*>(given);
-    begin_part(region);
-    region.code(region.data);
-    end_part(region);
-}
-
-template <class... Rest>
-void fork_gcc(original_function& name, void (*code)(void*), void* data, Rest... rest) {
-    gcc_region region{{&this_thread, nullptr}, code, data};
-    send_guests_home();
-    original<void(void (*)(void*), void*, Rest...)>(name)(run_gcc_part, &region, rest...);
-    end_join(region);
-}
-
 }  // namespace
 
 // A function of the runtime that waits. All of these are without exceptions: no program may throw through
@@ -73,11 +54,20 @@ void fork_gcc(original_function& name, void (*code)(void*), void* data, Rest... 
         return original<RESULT PARAMETERS noexcept>(real_##NAME) ARGUMENTS; \
     }
 
-TAUTO_BARRIER(void, GOMP_barrier, (), ())
+#define TAUTO_GCC_BARRIER(NAME)                   \
+    TAUTO_IN_FRONT void NAME() noexcept;          \
+    TAUTO_RUNTIME(NAME);                          \
+    TAUTO_IN_FRONT void NAME() noexcept {         \
+        if (meets_in_a_row()) return;             \
+        const barrier_mark waiting;               \
+        original<void() noexcept>(real_##NAME)(); \
+    }
+
+TAUTO_GCC_BARRIER(GOMP_barrier)
+TAUTO_GCC_BARRIER(GOMP_loop_end)
+TAUTO_GCC_BARRIER(GOMP_sections_end)
 TAUTO_BARRIER(bool, GOMP_barrier_cancel, (), ())
-TAUTO_BARRIER(void, GOMP_loop_end, (), ())
 TAUTO_BARRIER(bool, GOMP_loop_end_cancel, (), ())
-TAUTO_BARRIER(void, GOMP_sections_end, (), ())
 TAUTO_BARRIER(bool, GOMP_sections_end_cancel, (), ())
 TAUTO_BARRIER(void, __kmpc_barrier, (void* where, std::int32_t thread), (where, thread))
 TAUTO_BARRIER(std::int32_t, __kmpc_cancel_barrier, (void* where, std::int32_t thread), (where, thread))
@@ -86,40 +76,6 @@ TAUTO_BARRIER(std::int32_t, __kmpc_reduce,
                void (*join)(void*, void*), void* lock),
               (where, thread, count, size, data, join, lock))
 TAUTO_BARRIER(void, __kmpc_end_reduce, (void* where, std::int32_t thread, void* lock), (where, thread, lock))
-
-// GCC's regions, which differ in what follows code and data.
-#define TAUTO_REGION(NAME, PARAMETERS, ...) \
-    TAUTO_IN_FRONT void NAME PARAMETERS;    \
-    TAUTO_RUNTIME(NAME);                    \
-    TAUTO_IN_FRONT void NAME PARAMETERS {   \
-        fork_gcc(real_##NAME, __VA_ARGS__); \
-    }
-
-TAUTO_REGION(GOMP_parallel, (void (*code)(void*), void* data, unsigned threads, unsigned flags), code, data,
-             threads, flags)
-TAUTO_REGION(GOMP_parallel_sections,
-             (void (*code)(void*), void* data, unsigned threads, unsigned count, unsigned flags), code, data,
-             threads, count, flags)
-
-#define TAUTO_LOOP_REGION(NAME)                                                                       \
-    TAUTO_REGION(NAME,                                                                                \
-                 (void (*code)(void*), void* data, unsigned threads, long start, long end, long step, \
-                  long chunk, unsigned flags),                                                        \
-                 code, data, threads, start, end, step, chunk, flags)
-TAUTO_LOOP_REGION(GOMP_parallel_loop_static)
-TAUTO_LOOP_REGION(GOMP_parallel_loop_dynamic)
-TAUTO_LOOP_REGION(GOMP_parallel_loop_guided)
-TAUTO_LOOP_REGION(GOMP_parallel_loop_nonmonotonic_dynamic)
-TAUTO_LOOP_REGION(GOMP_parallel_loop_nonmonotonic_guided)
-
-#define TAUTO_RUNTIME_LOOP_REGION(NAME)                                                               \
-    TAUTO_REGION(NAME,                                                                                \
-                 (void (*code)(void*), void* data, unsigned threads, long start, long end, long step, \
-                  unsigned flags),                                                                    \
-                 code, data, threads, start, end, step, flags)
-TAUTO_RUNTIME_LOOP_REGION(GOMP_parallel_loop_runtime)
-TAUTO_RUNTIME_LOOP_REGION(GOMP_parallel_loop_nonmonotonic_runtime)
-TAUTO_RUNTIME_LOOP_REGION(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 
 // What makes tasks. All arguments are whole words; those that a version of the runtime does not have are not
 // read.

@@ -7,13 +7,15 @@ namespace tauto::balance {
 
 /// What this library knows of a region. On the stack of the thread that forks.
 struct forked_region {
-    const this_thread_state* forker;
-    slot* join;          ///< the forking thread's mark from the end of its part to the join
-    bool spins = false;  ///< who waits for the end, or for the next region, does, for a while
+    const this_thread_state* forker = nullptr;
+    slot* join = nullptr;      ///< the forking thread's mark from the end of its part to the join
+    bool spins = false;        ///< who waits for the end, or for the next region, does, for a while
+    std::uint64_t places = 0;  ///< that the forking thread had come past; 0: as many as all others
 };
 
 inline void begin_part(const forked_region& region) noexcept {
     if (region.forker == &this_thread || this_thread.own == nullptr) return;
+    catch_up(*this_thread.own, region.places);
     take_cpu_back();
     end_time_of_wait(*this_thread.own);
     forget_waits(*this_thread.own);

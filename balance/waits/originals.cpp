@@ -35,6 +35,8 @@ const char* one_of_its_runtime(const char* name) noexcept {
         case '_':
         case 'k':
             return "__kmpc_fork_call";
+        case 'o':
+            return "omp_get_thread_num";
         case 'M':
             return "MPI_Barrier";
         default:

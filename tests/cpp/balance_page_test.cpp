@@ -129,6 +129,21 @@ TEST_CASE("places that a thread came past are read with the time of the last one
     CHECK(found.at == 300);
 }
 
+TEST_CASE("who was left out of places catches up with the others, and nobody goes back") {
+    const made_page made;
+    slot& own = *claim_slot(*made.shared, 1);
+    progress seen;
+    pass(own, 100);
+    catch_up(own, 7);
+    REQUIRE(own.read_progress(seen));
+    CHECK(seen.passed == 7);
+    CHECK(seen.at == 100);
+    catch_up(own, 3);
+    pass(own, 200);
+    REQUIRE(own.read_progress(seen));
+    CHECK(seen.passed == 8);
+}
+
 TEST_CASE("waits that are timed are told while they go on and when they have ended") {
     const made_page made;
     slot& one = *claim_slot(*made.shared, 1);
@@ -188,6 +203,7 @@ TEST_CASE("a slot that is left is taken again, with nothing of the thread before
     CHECK(first != second);
     begin_wait(*first);
     first->yields.store(7);
+    made.shared->helps_on[0].store(2);
     leave_slot(*first);
     CHECK(first->thread() == 0);
     slot* third = claim_slot(*made.shared, 3);
@@ -195,6 +211,7 @@ TEST_CASE("a slot that is left is taken again, with nothing of the thread before
     CHECK(third->waits().depth == 0);
     CHECK(third->waits().begun == 0);
     CHECK(third->yields.load() == 0);
+    CHECK(made.shared->helps_on[0].load() == 0);
     CHECK(made.shared->used.load() == 2);
 }
 

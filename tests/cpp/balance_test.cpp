@@ -883,6 +883,58 @@ TEST_CASE("gathered_threads_follow_when_other_cpus_have_been_the_fastest_for_som
     close(descriptor);
 }
 
+TEST_CASE("who_takes_parts_of_others_regions_sits_on_the_cpu_that_it_names_and_counts_for_none") {
+    const cpu_set_t given = mask_of(0);
+    if (CPU_COUNT(&given) < 2) return;
+    const cpu_set_t first = only_first_of(given);
+    cpu_set_t rest = given;
+    CPU_CLR(static_cast<unsigned>(first_cpu_of(given)), &rest);
+    const cpu_set_t second = only_first_of(rest);
+    speeds cpus({{first_cpu_of(first), 1.0, 1.0}, {first_cpu_of(second), 1.0, 0.25}});
+    const child workers("sleep 60 & exec sleep 60");
+    int descriptor = -1;
+    page* const shared = make_page(descriptor);
+    REQUIRE(shared != nullptr);
+    std::vector<pid_t> family;
+    for (int tries = 0; family.size() < 2 && tries < 5'000; ++tries, usleep(1'000))
+        family = tauto::timer::family_of(workers.pid());
+    REQUIRE(family.size() == 2);
+    const pid_t helping = family[0] == workers.pid() ? family[1] : family[0];
+    for (const pid_t one : family) claim_slot(*shared, one)->passed = 2;
+    const auto tell = [&](std::uint32_t named) {
+        for (std::uint32_t k = 0; k < 2; ++k)
+            if (shared->slots[k].thread() == helping) shared->helps_on[k] = named;
+    };
+    const auto is_on = [](pid_t thread, const cpu_set_t& cpu) {
+        const cpu_set_t now = mask_of(thread);
+        return CPU_EQUAL(&now, &cpu) != 0;
+    };
+    team all(workers.pid(), cpus, true, shared);
+    all.search();
+    all.look();
+    CHECK(all.to_seat(true).size() == 2);
+    moves mover;
+    holding holds(given, mover, shared);
+    for (const cpu_set_t& named : {second, first, second}) {
+        tell(static_cast<std::uint32_t>(first_cpu_of(named)) + 1);
+        all.look();
+        const std::vector<team::helper> helpers = all.helpers();
+        REQUIRE(helpers.size() == 1);
+        CHECK(helpers[0].who->thread == helping);
+        const std::vector<member*> seated = all.to_seat(true);
+        REQUIRE(seated.size() == 1);
+        holds.seat(seated, helpers, cpus);
+        CHECK(is_on(helping, named));
+        CHECK(is_on(workers.pid(), first));
+    }
+    tell(100'000);  // no CPU of ours: it is one of the others
+    CHECK(all.helpers().empty());
+    holds.end();
+    for (const pid_t one : family) CHECK(is_on(one, given));
+    munmap(shared, sizeof(page));
+    close(descriptor);
+}
+
 TEST_CASE("a_mask_that_the_program_set_while_it_was_held_stays") {
     const child sleeper;
     const cpu_set_t before = mask_of(sleeper.pid());
@@ -1195,6 +1247,11 @@ TEST_CASE("the_answer_says_what_was_done_and_why_it_was_left_alone") {
     CHECK(in_words(found).find("; spinning was 52 % of their CPU time with Linux alone; 21 % less") !=
           std::string::npos);
     found.spun = 0;
+    found.in_a_row = 12;
+    CHECK(
+        in_words(found).find("by speed; 12 short regions had a thread for each CPU, which ran its parts one "
+                             "after the other; 21 % less") != std::string::npos);
+    found.in_a_row = 0;
     found.ratio.rounds = 1;
     found.ratio.low = 0;
     found.ratio.high = std::numeric_limits<double>::infinity();

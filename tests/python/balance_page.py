@@ -14,7 +14,7 @@ from tautochrone.machine import runners
 
 # As balance/page.hpp has it.
 MAGIC = 0x65636E616C616274
-VERSION = 7
+VERSION = 8
 IS_HELD = 3
 SLOTS = 1024
 CPUS = 1024
@@ -28,7 +28,9 @@ MAY_SPIN_AT = GIVEN_AT + GIVEN_BYTES + 4
 LENDING_AT = MAY_SPIN_AT + 4
 PACES_AT = LENDING_AT + 8
 SHARED_OUT_AT = PACES_AT + 4 * CPUS
-BYTES = (SHARED_OUT_AT + 8 * CPUS + 63) // 64 * 64
+HELPS_ON_AT = SHARED_OUT_AT + 8 * CPUS
+IN_A_ROW_AT = HELPS_ON_AT + 4 * SLOTS
+BYTES = (IN_A_ROW_AT + 8 + 63) // 64 * 64
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,17 @@ class BalancePage:
     def static_loops(self) -> bool:
         """Whether a process has said that its loops can be shared out by speed."""
         return self._bytes[GIVEN_AT + GIVEN_BYTES] != 0
+
+    def in_a_row(self) -> int:
+        """Regions whose parts were run one after the other."""
+        (count,) = struct.unpack_from("=Q", self._bytes, IN_A_ROW_AT)
+        return int(count)
+
+    def helpers(self) -> dict[int, int]:
+        """Of each thread that takes parts of others' regions: the CPU for which it does."""
+        told = struct.unpack_from(f"={SLOTS}I", self._bytes, HELPS_ON_AT)
+        owners = [owner & 0xFFFFFFFF for _, owner, *_ in self._slots()]
+        return {owner: cpu - 1 for owner, cpu in zip(owners, told, strict=False) if owner and cpu}
 
     def used(self) -> int:
         """Slots that were ever taken."""

@@ -381,6 +381,19 @@ def test_a_loop_of_gcc_gets_more_threads_than_unequal_cpus_unless_they_are_to_be
 
 
 @pytest.mark.machine
+def test_short_regions_of_gcc_have_a_thread_for_each_cpu_and_give_the_same(slow_cpu: int) -> None:
+    loop = [str(executable(LOOP)), "200000", "6000"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "6"}
+    alone = run_to_end(loop, check=True, env=environment).stdout.split()[1]
+    with emulate.emulated({slow_cpu: 4.0}):
+        found = balance("--json", "--only", "seats", "--", *loop, env=environment)
+        without = balance("--json", "--only", "seats", "--no-preload", "--", *loop, env=environment)
+    assert found.stdout.split()[1] == without.stdout.split()[1] == alone
+    assert int(str(answer(found)["regions_in_a_row"])) > 1000
+    assert answer(without)["regions_in_a_row"] == 0
+
+
+@pytest.mark.machine
 def test_threads_that_spin_while_they_wait_are_seen_and_moved(slow_cpu: int) -> None:
     """Nothing tells of such waits but code where threads are on fast CPUs alone."""
     # So long that it is looked for more than once: other programs may be on the slow CPU in a window.

@@ -28,6 +28,7 @@ BALANCED = Balance(
     time_over_linux_alone=0.8,
     interval=(0.75, 0.85),
     waited_unseen=0.0,
+    regions_in_a_row=0,
     pairs_of_windows=9,
     left_alone_because=None,
     variables_set=[],

@@ -44,6 +44,7 @@ class Balance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     interval: tuple[float | None, float | None]  # of that
     pairs_of_windows: int
     waited_unseen: float  # of their CPU time with Linux alone: threads spun in memory; 0: none known
+    regions_in_a_row: int  # of GCC's OpenMP: a thread for each CPU ran the parts, one after the other
     left_alone_because: str | None
     variables_set: list[str]
     preloaded: bool

@@ -1,0 +1,428 @@
+// Parallel regions of GCC's OpenMP runtime.
+//
+// Where the controller keeps the threads of a program on seats, and there are more of them than CPUs, the
+// parts of a short region may be run by a thread for each CPU (part_row.hpp): by the one that forks, and by
+// threads that this library starts. That is done where no part can tell the difference (part_safety.hpp), in
+// regions whose parts have never waited for each other, and only as long as it takes less time
+// (part_choice.hpp).
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <utility>
+
+#include "balance/waits/gcc_region.hpp"
+#include "balance/waits/marks.hpp"
+#include "balance/waits/openmp_region.hpp"
+#include "balance/waits/originals.hpp"
+#include "balance/waits/part_choice.hpp"
+#include "balance/waits/part_row.hpp"
+#include "balance/waits/part_safety.hpp"
+
+// What a part of a row asks the runtime is answered here. `name_` is Fortran's.
+#define TAUTO_ASKED(RESULT, NAME) \
+    TAUTO_IN_FRONT RESULT NAME(); \
+    TAUTO_RUNTIME(NAME)
+TAUTO_ASKED(int, omp_get_thread_num);
+TAUTO_ASKED(int, omp_get_thread_num_);
+TAUTO_ASKED(int, omp_get_num_threads);
+TAUTO_ASKED(int, omp_get_num_threads_);
+TAUTO_ASKED(int, omp_get_max_threads);
+TAUTO_ASKED(int, omp_get_max_threads_);
+TAUTO_ASKED(int, omp_in_parallel);
+TAUTO_ASKED(int, omp_in_parallel_);
+TAUTO_SYSTEM(pthread_create, nullptr);
+TAUTO_IN_FRONT void GOMP_parallel(void (*code)(void*), void* data, unsigned threads, unsigned flags);
+TAUTO_RUNTIME(GOMP_parallel);
+
+namespace tauto::balance {
+
+namespace {
+
+constexpr std::size_t most_codes = 64;
+constexpr std::int64_t spins = 1'000'000;   // ns
+constexpr double worth_spinning = 2e6;      // ns of a region
+constexpr long between_looks = 20'000'000;  // ns, of who looks for rows that do not end
+constexpr long between_idle_looks = 100'000'000;
+constexpr int looks_until_stuck = 3;
+constexpr int looks_until_idle = 50;
+
+bool start_plainly(pthread_t& thread, void* (*code)(void*), void* data) noexcept;
+
+bool start_detached(void* (*code)(void*), void* data) {
+    pthread_t thread{};
+    return start_plainly(thread, code, data) && pthread_detach(thread) == 0;
+}
+
+constinit part_row the_row{start_detached};
+
+// What the threads of this library know. They only read it.
+std::atomic<std::int64_t> helpers_spin{0};  // ns
+std::atomic<std::uint64_t> places{0};       // that the forking thread had come past when it forked
+std::atomic<bool> rows_end{false};
+
+// One thread's regions are run in rows: that of the process itself. All of this is its own.
+struct {
+    bool is_broken = false;     // no thread can be started, or it is over
+    std::uint16_t own_cpu = 0;  // 1 + its seat; 0: nothing is known yet
+    std::uint32_t runners = 0;
+    std::atomic<std::uint32_t> helpers{0};  // that were started; others only ask whether there are any
+    std::array<double, most_runners> speeds{};
+    std::array<std::uint32_t, most_runners> cpus{};
+    struct known_code {
+        void (*code)(void*) = nullptr;
+        part_choice choice;
+    };
+    std::array<known_code, most_codes> codes{};
+} known;
+
+// What a thread of this library is started with.
+struct helper {
+    std::uint32_t runner = 0;
+    std::uint32_t seen = 0;             // the last run before its start
+    std::atomic<std::uint32_t> cpu{0};  // 1 + that for which it takes parts
+    std::atomic<slot*> own{nullptr};
+};
+std::array<helper, most_runners> helpers;
+
+std::uint64_t places_of(const slot* one) noexcept {
+    return one == nullptr ? 0 : one->passed.load(std::memory_order_relaxed) / 2;
+}
+
+// The controller is told for which CPU a helper is.
+void tell_cpu(const helper& one) noexcept {
+    page* here = the_page();
+    if (const slot* own = one.own.load(std::memory_order_acquire); own != nullptr)
+        here->helps_on[static_cast<std::size_t>(own - here->slots.data())].store(
+            one.cpu.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+// Between two runs a helper waits, and its time is no work.
+void begin_rest() noexcept {
+    slot* begun = begin_mark(0);
+    this_thread.outermost = UINTPTR_MAX;
+    if (begun != nullptr) begin_timed_wait(*begun, static_cast<std::uint64_t>(timer::now()));
+}
+
+void end_rest() noexcept {
+    slot* own = this_thread.own;
+    if (own == nullptr) return;
+    end_time_of_wait(*own);
+    forget_waits(*own);
+}
+
+void* help(void* given) {
+    auto& self = *static_cast<helper*>(given);
+    if (this_thread.own == nullptr) take_slot();
+    self.own.store(this_thread.own, std::memory_order_release);
+    tell_cpu(self);
+    begin_rest();
+    for (std::uint32_t seen = self.seen;;) {
+        seen = the_row.wait_for_run(seen, [] { return helpers_spin.load(std::memory_order_relaxed); });
+        if (rows_end.load(std::memory_order_acquire)) return nullptr;
+        end_rest();
+        if (slot* own = this_thread.own; own != nullptr)
+            catch_up(*own, places.load(std::memory_order_relaxed));
+        if (the_row.run_parts(self.runner) > 0) note_progress(this_thread.own, false);
+        begin_rest();
+    }
+}
+
+// A part may look at memory until another one that nobody has begun writes there.
+void* look_for_stuck_rows(void*) {
+    std::uint32_t seen = 0;
+    int looks = 0;
+    while (!rows_end.load(std::memory_order_acquire)) {
+        const timespec pause{0, looks < looks_until_idle ? between_looks : between_idle_looks};
+        nanosleep(&pause, nullptr);
+        const std::uint32_t run = the_row.runs();
+        looks = run == seen ? looks + 1 : 0;
+        seen = run;
+        if (looks >= looks_until_stuck && the_row.runs_now()) the_row.start_unbegun(run);
+    }
+    return nullptr;
+}
+
+// With the program's own mask, also where the calling thread is held on its seat, and stays there.
+bool start_plainly(pthread_t& thread, void* (*code)(void*), void* data) noexcept {
+    const auto start =
+        original<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(real_pthread_create);
+    const slot* own = this_thread.own;
+    if (own == nullptr || has_programs_mask(own->held.read().state))
+        return start(&thread, nullptr, code, data) == 0;
+    pthread_attr_t with_mask;
+    if (pthread_attr_init(&with_mask) != 0) return false;
+    const cpu_set_t& given = the_page()->given;
+    const bool started = pthread_attr_setaffinity_np(&with_mask, sizeof given, &given) == 0 &&
+                         start(&thread, &with_mask, code, data) == 0;
+    pthread_attr_destroy(&with_mask);
+    return started;
+}
+
+bool start_helpers() noexcept {
+    if (known.helpers == 0) {
+        sigset_t all;
+        sigset_t before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        const bool looks = start_detached(look_for_stuck_rows, nullptr);
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        if (!looks) return false;
+    }
+    for (; known.helpers + 1 < known.runners; ++known.helpers) {
+        helper& one = helpers[known.helpers + 1];
+        one.runner = known.helpers + 1;
+        one.seen = the_row.runs();
+        one.cpu.store(known.cpus[one.runner], std::memory_order_relaxed);
+        if (!start_detached(help, &one)) return false;
+    }
+    return true;
+}
+
+// The controller has put each helper onto its CPU.
+bool helpers_sit() noexcept {
+    for (std::uint32_t k = 1; k < known.runners; ++k) {
+        const slot* own = helpers[k].own.load(std::memory_order_acquire);
+        if (own == nullptr) return false;
+        const hold_value seat = own->held.read(std::memory_order_relaxed);
+        if (seat.state != is_held || seat.on != helpers[k].cpu.load(std::memory_order_relaxed)) return false;
+    }
+    return true;
+}
+
+// Each CPU that the program was given and that has a pace gets a runner, the forking thread's first.
+void seat_runners(const page& here, std::uint16_t own_cpu) noexcept {
+    known.own_cpu = own_cpu;
+    for (auto& one : known.codes) one.code = nullptr;
+    std::array<std::pair<std::uint32_t, std::uint32_t>, most_runners> found{};  // pace, 1 + CPU
+    std::uint32_t count = 0;
+    for (std::uint32_t cpu = 0; cpu < CPU_SETSIZE && count + 1 < most_runners; ++cpu) {
+        const std::uint32_t pace = here.paces[cpu].load(std::memory_order_relaxed);
+        if (CPU_ISSET(cpu, &here.given) && pace > 0 && cpu + 1 != own_cpu) found[count++] = {pace, cpu + 1};
+    }
+    std::sort(found.begin(), found.begin() + count, std::greater<>());
+    known.runners = count + 1;
+    known.speeds[0] = std::max(1U, here.paces[own_cpu - 1U].load(std::memory_order_relaxed));
+    known.cpus[0] = own_cpu;
+    for (std::uint32_t k = 0; k < count; ++k) {
+        known.speeds[k + 1] = found[k].first;
+        known.cpus[k + 1] = found[k].second;
+    }
+    for (std::uint32_t k = 1; k <= known.helpers; ++k) {
+        helpers[k].cpu.store(k < known.runners ? known.cpus[k] : 0, std::memory_order_relaxed);
+        tell_cpu(helpers[k]);
+    }
+}
+
+// For a region that this thread forks now, with as many parts as its team has threads; null where it must
+// have them all.
+part_choice* choice_for(void (*code)(void*), unsigned threads, unsigned flags) noexcept {
+    page* here = the_page();
+    const slot* own = this_thread.own;
+    if (here == nullptr || own == nullptr || here->lending.load(std::memory_order_relaxed) == 0)
+        return nullptr;
+    constexpr unsigned places_asked = 7;
+    if (threads != 0 || (flags & places_asked) != 0 || this_thread.in_region || known.is_broken ||
+        tasks_seen.load(std::memory_order_relaxed))
+        return nullptr;
+    const hold_value seat = own->held.read(std::memory_order_relaxed);
+    if (seat.state != is_held || seat.on == 0 || seat.on > most_cpus) return nullptr;
+    if (own->thread() != getpid()) return nullptr;
+    const auto parts = static_cast<std::uint32_t>(omp_get_max_threads());
+    if (seat.on != known.own_cpu) seat_runners(*here, seat.on);
+    if (known.runners < 2 || parts <= known.runners || parts > most_parts || !parts_can_share_a_thread())
+        return nullptr;
+    auto at = reinterpret_cast<std::uintptr_t>(code) / 16;
+    for (std::size_t tries = 0; tries < most_codes; ++tries, ++at) {
+        auto& one = known.codes[at % most_codes];
+        if (one.code != nullptr && one.code != code) continue;
+        if (one.code == nullptr || one.choice.parts() != parts) {
+            one.code = code;
+            one.choice.begin(parts, {known.speeds.data(), known.runners});
+        }
+        return &one.choice;
+    }
+    return nullptr;
+}
+
+std::int64_t spinning_suits(const part_choice& choice) noexcept {
+    return may_spin() && choice.length() < worth_spinning ? spins : 0;
+}
+
+void run_in_a_row(part_choice& choice, void (*code)(void*), void* data) noexcept {
+    const std::int64_t spinning = spinning_suits(choice);
+    helpers_spin.store(spinning, std::memory_order_relaxed);
+    places.store(places_of(this_thread.own), std::memory_order_relaxed);
+    const timer::nanoseconds began = timer::now();
+    this_thread.in_region = true;
+    the_row.begin(code, data, choice.counts(), choice.speeds());
+    the_row.run_parts(0);
+    this_thread.in_region = false;
+    forked_region region{&this_thread, nullptr, true};
+    end_part(region);
+    the_row.join(spinning);
+    end_join(region);
+    const auto took = static_cast<double>(timer::now() - began);
+    if (page* here = the_page()) here->in_a_row.fetch_add(1, std::memory_order_relaxed);
+    if (the_row.has_met() || the_row.was_rescued()) choice.refuse();
+    std::array<runner_seen, most_runners> seen;
+    for (std::uint32_t k = 0; k < known.runners; ++k) seen[k] = the_row.seen(k);
+    choice.note_row(took, {seen.data(), known.runners});
+}
+
+// A region inside of a part of a row has one part.
+void run_alone(void (*code)(void*), void* data) {
+    running_part inside;
+    running_part* const around = std::exchange(part_in_row(), &inside);
+    code(data);
+    part_in_row() = around;
+}
+
+// A region, on the stack of the thread that forks. It lives until all have ended their parts.
+struct gcc_region : forked_region {
+    void (*code)(void*) = nullptr;
+    void* data = nullptr;
+    std::atomic<bool> meets{false};  // its parts wait for each other
+};
+
+void run_gcc_part(void* given) {
+    auto& region = *static_cast<gcc_region*>(given);
+    begin_part(region);
+    this_thread.meets = false;
+    region.code(region.data);
+    if (this_thread.meets) region.meets.store(true, std::memory_order_relaxed);
+    this_thread.meets = true;  // for the region around this one: it does more than its own work
+    end_part(region);
+}
+
+// With a thread for each part. Whether its parts waited for each other.
+template <class... Rest>
+bool fork_gcc(original_function& name, void (*code)(void*), void* data, Rest... rest) {
+    gcc_region region;
+    region.forker = &this_thread;
+    region.code = code;
+    region.data = data;
+    if (!this_thread.in_region && known.helpers.load(std::memory_order_relaxed) > 0) {
+        helpers_spin.store(0, std::memory_order_relaxed);
+        region.places = places_of(this_thread.own);
+    }
+    send_guests_home();
+    const bool inside = std::exchange(this_thread.in_region, true);
+    original<void(void (*)(void*), void*, Rest...)>(name)(run_gcc_part, &region, rest...);
+    this_thread.in_region = inside;
+    end_join(region);
+    return region.meets.load(std::memory_order_relaxed);
+}
+
+// The same inside of a part of a row, where the runtime knows nothing of a team.
+template <class... Rest>
+void fork_one(original_function& name, void (*code)(void*), void* data, Rest... rest) {
+    running_part* const around = std::exchange(part_in_row(), nullptr);
+    fork_gcc(name, code, data, rest...);
+    part_in_row() = around;
+}
+
+void fork_parallel(void (*code)(void*), void* data, unsigned threads, unsigned flags) {
+    if (part_in_row() != nullptr) return run_alone(code, data);
+    part_choice* const choice = choice_for(code, threads, flags);
+    if (choice != nullptr && choice->in_a_row()) {
+        known.is_broken = !start_helpers();
+        if (!known.is_broken && helpers_sit()) return run_in_a_row(*choice, code, data);
+    }
+    if (choice == nullptr || choice->in_a_row()) {
+        fork_gcc(real_GOMP_parallel, code, data, threads, flags);
+        return;
+    }
+    const timer::nanoseconds began = timer::now();
+    if (fork_gcc(real_GOMP_parallel, code, data, threads, flags)) choice->refuse();
+    choice->note_threads(static_cast<double>(timer::now() - began));
+}
+
+}  // namespace
+
+bool meets_in_a_row() noexcept {
+    const running_part* part = part_in_row();
+    if (part == nullptr) return false;
+    if (part->row != nullptr) part->row->meet();
+    return true;
+}
+
+void forget_rows() noexcept {
+    if (known.helpers == 0) return;
+    the_row.forget_runners();
+    known.is_broken = true;
+    known.helpers = 0;
+}
+
+void end_rows_of_this_thread() noexcept {
+    if (known.helpers == 0 || this_thread.own == nullptr || this_thread.own->thread() != getpid()) return;
+    known.is_broken = true;
+    rows_end.store(true, std::memory_order_release);
+    the_row.begin(nullptr, nullptr, {}, {});
+}
+
+}  // namespace tauto::balance
+
+using namespace tauto::balance;
+
+TAUTO_IN_FRONT void GOMP_parallel(void (*code)(void*), void* data, unsigned threads, unsigned flags) {
+    fork_parallel(code, data, threads, flags);
+}
+
+// Regions that are a loop or sections, and differ in what follows code, data and the number of threads.
+#define TAUTO_REGION(NAME, PARAMETERS, ...)                 \
+    TAUTO_IN_FRONT void NAME PARAMETERS;                    \
+    TAUTO_RUNTIME(NAME);                                    \
+    TAUTO_IN_FRONT void NAME PARAMETERS {                   \
+        if (part_in_row() != nullptr) {                     \
+            threads = 1;                                    \
+            fork_one(real_##NAME, code, data, __VA_ARGS__); \
+        } else {                                            \
+            fork_gcc(real_##NAME, code, data, __VA_ARGS__); \
+        }                                                   \
+    }
+
+TAUTO_REGION(GOMP_parallel_sections,
+             (void (*code)(void*), void* data, unsigned threads, unsigned count, unsigned flags), threads,
+             count, flags)
+
+#define TAUTO_LOOP_REGION(NAME)                                                                       \
+    TAUTO_REGION(NAME,                                                                                \
+                 (void (*code)(void*), void* data, unsigned threads, long start, long end, long step, \
+                  long chunk, unsigned flags),                                                        \
+                 threads, start, end, step, chunk, flags)
+TAUTO_LOOP_REGION(GOMP_parallel_loop_static)
+TAUTO_LOOP_REGION(GOMP_parallel_loop_dynamic)
+TAUTO_LOOP_REGION(GOMP_parallel_loop_guided)
+TAUTO_LOOP_REGION(GOMP_parallel_loop_nonmonotonic_dynamic)
+TAUTO_LOOP_REGION(GOMP_parallel_loop_nonmonotonic_guided)
+
+#define TAUTO_RUNTIME_LOOP_REGION(NAME)                                                               \
+    TAUTO_REGION(NAME,                                                                                \
+                 (void (*code)(void*), void* data, unsigned threads, long start, long end, long step, \
+                  unsigned flags),                                                                    \
+                 threads, start, end, step, flags)
+TAUTO_RUNTIME_LOOP_REGION(GOMP_parallel_loop_runtime)
+TAUTO_RUNTIME_LOOP_REGION(GOMP_parallel_loop_nonmonotonic_runtime)
+TAUTO_RUNTIME_LOOP_REGION(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
+
+#define TAUTO_ANSWER(NAME, IN_A_ROW)                                                                      \
+    TAUTO_IN_FRONT int NAME() {                                                                           \
+        if (const running_part* part = part_in_row(); part != nullptr) return static_cast<int>(IN_A_ROW); \
+        return original<int()>(real_##NAME)();                                                            \
+    }
+TAUTO_ANSWER(omp_get_thread_num, part->number)
+TAUTO_ANSWER(omp_get_thread_num_, part->number)
+TAUTO_ANSWER(omp_get_num_threads, part->count)
+TAUTO_ANSWER(omp_get_num_threads_, part->count)
+TAUTO_ANSWER(omp_get_max_threads, part->count)
+TAUTO_ANSWER(omp_get_max_threads_, part->count)
+TAUTO_ANSWER(omp_in_parallel, true)
+TAUTO_ANSWER(omp_in_parallel_, true)

@@ -1,0 +1,304 @@
+// Parts of a region that few threads run, and the choice between that and a thread for each.
+
+#include "balance/waits/part_row.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "balance/waits/part_choice.hpp"
+
+namespace tauto::balance {
+
+namespace {
+
+// Threads for parts that nobody had begun.
+std::mutex at_start;
+std::vector<std::thread> started;
+
+bool start(void* (*code)(void*), void* data) {
+    const std::scoped_lock lock(at_start);
+    started.emplace_back(code, data);
+    return true;
+}
+
+void join_started() {
+    for (std::thread& one : started) one.join();
+    started.clear();
+}
+
+// A forking thread with helpers, and what their parts did.
+class rows {
+  public:
+    explicit rows(std::uint32_t helpers, std::int64_t spins = 20'000) : spins_(spins) {
+        for (std::uint32_t k = 1; k <= helpers; ++k)
+            threads_.emplace_back([this, k] {
+                for (std::uint32_t seen = 0;;) {
+                    seen = row.wait_for_run(seen, [this] { return spins_; });
+                    if (ended) return;
+                    row.run_parts(k);
+                }
+            });
+    }
+    ~rows() {
+        ended = true;
+        row.begin(nullptr, nullptr, {}, {});
+        for (std::thread& one : threads_) one.join();
+        join_started();
+    }
+    rows(const rows&) = delete;
+    rows& operator=(const rows&) = delete;
+
+    void run(const std::vector<std::uint32_t>& counts, void (*code)(void*), std::vector<double> speeds = {}) {
+        speeds.resize(counts.size(), 1.0);
+        row.begin(code, this, counts, speeds);
+        row.run_parts(0);
+        row.join(spins_);
+    }
+
+    part_row row{start};
+    std::atomic<bool> ended{false};
+    std::array<std::atomic<int>, 64> ran{};
+    std::atomic<int> value{0};
+
+  private:
+    std::int64_t spins_;
+    std::vector<std::thread> threads_;
+};
+
+rows& mine(void* data) {
+    return *static_cast<rows*>(data);
+}
+
+void count_part(void* data) {
+    ++mine(data).ran[part_in_row()->number];
+}
+
+}  // namespace
+
+TEST_SUITE("rows of parts") {
+    TEST_CASE("each part is run once in each run, whoever takes it") {
+        for (const std::int64_t spins : {0, 20'000}) {
+            rows all(3, spins);
+            std::uint32_t left = 7;
+            for (int run = 1; run <= 2'000; ++run) {
+                left = left * 1664525 + 1013904223;
+                std::vector<std::uint32_t> counts{1 + left % 3, left / 7 % 4, left / 31 % 3, left / 101 % 5};
+                for (auto& one : all.ran) one = 0;
+                all.run(counts, count_part);
+                const std::uint32_t parts = std::reduce(counts.begin(), counts.end());
+                REQUIRE(std::ranges::count_if(all.ran, [](const auto& one) { return one == 1; }) == parts);
+                REQUIRE(std::all_of(all.ran.begin(), all.ran.begin() + parts,
+                                    [](auto& one) { return one == 1; }));
+                std::uint32_t told = 0;
+                for (std::uint32_t k = 0; k < 4; ++k) told += all.row.seen(k).parts;
+                REQUIRE(told == parts);
+                REQUIRE_FALSE(all.row.has_met());
+            }
+        }
+    }
+
+    TEST_CASE("a part knows its number and how many there are, and outside of parts nobody is in one") {
+        rows all(1);
+        all.run({2, 1}, [](void* data) { mine(data).value += 10 + static_cast<int>(part_in_row()->count); });
+        CHECK(all.value == 39);
+        CHECK(part_in_row() == nullptr);
+    }
+
+    TEST_CASE("the first part is the forking thread's, however late it is") {
+        static std::atomic<std::thread::id> first;
+        rows all(2);
+        for (int run = 0; run < 500; ++run) {
+            all.run({1, 3, 3}, [](void*) {
+                if (part_in_row()->number == 0) first = std::this_thread::get_id();
+            });
+            REQUIRE(first == std::this_thread::get_id());
+        }
+    }
+
+    TEST_CASE("who is clearly slower takes no part of a faster one, and an equal one does") {
+        for (const double speed : {0.5, 1.0}) {
+            part_row row{start};
+            std::atomic<bool> began{false};
+            struct given {
+                part_row& row;
+                std::atomic<bool>& began;
+            } both{row, began};
+            const std::array<std::uint32_t, 2> counts{2, 0};
+            const std::array<double, 2> speeds{1.0, speed};
+            row.begin([](void* data) { static_cast<given*>(data)->began = true; }, &both, counts, speeds);
+            CHECK(row.run_parts(1) == (speed == 1.0 ? 1 : 0));  // not the first
+            CHECK(began == (speed == 1.0));
+            row.run_parts(0);
+            row.join(0);
+        }
+    }
+
+    TEST_CASE("parts meet, whoever was to run them one after the other") {
+        rows all(2);
+        for (int run = 0; run < 50; ++run) {
+            all.value = 0;
+            for (auto& one : all.ran) one = 0;
+            all.run({5, 2, 1}, [](void* data) {
+                rows& here = mine(data);
+                running_part& self = *part_in_row();
+                for (int phase = 1; phase <= 3; ++phase) {
+                    here.ran[self.number] = phase;
+                    self.row->meet();
+                    for (std::uint32_t k = 0; k < self.count; ++k) here.value += here.ran[k] < phase ? 1 : 0;
+                    self.row->meet();
+                }
+            });
+            REQUIRE(all.value == 0);
+            REQUIRE(all.row.has_met());
+            REQUIRE(all.row.was_rescued());
+        }
+    }
+
+    TEST_CASE("a meeting does not wait for parts that have ended without one") {
+        rows all(1);
+        all.run({3, 1}, [](void*) {
+            if (part_in_row()->number != 2) part_in_row()->row->meet();
+        });
+        CHECK(all.row.has_met());
+    }
+
+    TEST_CASE("of each place at which one part takes all, one does") {
+        rows all(2);
+        for (int run = 0; run < 200; ++run) {
+            all.value = 0;
+            all.run({2, 3, 1}, [](void* data) {
+                for (int k = 0; k < 4; ++k)
+                    if (part_in_row()->row->take_single()) mine(data).value += 1 << (4 * k);
+            });
+            REQUIRE(all.value == 0x1111);
+        }
+    }
+
+    TEST_CASE("who waits in memory for a part that nobody has begun is helped by a thread for it") {
+        rows all(0);
+        std::thread looks([&] {
+            while (!all.ran[0]) std::this_thread::yield();
+            all.row.start_unbegun(all.row.runs() + 1);  // of another run
+            CHECK(all.ran[1] == 0);
+            all.row.start_unbegun(all.row.runs());
+        });
+        all.run({2}, [](void* data) {
+            rows& here = mine(data);
+            here.ran[part_in_row()->number] = 1;
+            while (part_in_row()->number == 0 && !here.ran[1]) std::this_thread::yield();
+        });
+        looks.join();
+        CHECK(all.row.was_rescued());
+        CHECK_FALSE(all.row.has_met());
+    }
+}
+
+namespace {
+
+// Two CPUs, the second of which begins late and is slower; a region with a thread for each part takes so much
+// longer.
+struct machine {
+    double part = 50e3;  // ns on the first CPU
+    double speed = 0.25;
+    double late = 10e3;
+    double threads_take = 400e3;
+
+    double run(part_choice& choice) const {
+        if (!choice.in_a_row()) {
+            choice.note_threads(threads_take);
+            return threads_take;
+        }
+        std::array<runner_seen, 2> seen{};
+        const auto counts = choice.counts();
+        const double first = counts[0] * part;
+        const double second = counts[1] > 0 ? late + counts[1] * part / speed : 0;
+        seen[0] = {counts[0], 0, first};
+        seen[1] = {counts[1], late, second};
+        const double took = std::max(first, second);
+        choice.note_row(took, seen);
+        return took;
+    }
+};
+
+constexpr std::array<double, 2> told{1.0, 0.5};
+
+}  // namespace
+
+TEST_SUITE("choice of a row of parts") {
+    TEST_CASE("parts go to whoever ends them first, by what runs have shown") {
+        part_choice choice;
+        choice.begin(6, told);
+        CHECK(choice.counts()[0] == 4);
+        const machine on;
+        for (int run = 0; run < 100; ++run) on.run(choice);
+        CHECK(choice.in_a_row());
+        CHECK(choice.counts()[0] == 5);
+        CHECK(choice.counts()[1] == 1);
+        CHECK(choice.length() == doctest::Approx(250e3).epsilon(0.01));
+    }
+
+    TEST_CASE("a region stays with its threads where these take less time, and where it is long") {
+        for (const machine& on :
+             {machine{.threads_take = 200e3}, machine{.part = 3e6, .threads_take = 20e6}}) {
+            part_choice choice;
+            choice.begin(6, told);
+            double all = 0;
+            for (int run = 0; run < 5'000; ++run) all += on.run(choice);
+            CHECK_FALSE(choice.in_a_row());
+            CHECK(all < 1.02 * 5'000 * on.threads_take);
+        }
+    }
+
+    TEST_CASE("it changes when the other way has become the better one, and trials cost little") {
+        part_choice choice;
+        choice.begin(6, told);
+        machine on;
+        for (int run = 0; run < 20'000; ++run) on.run(choice);
+        CHECK(choice.in_a_row());
+        on.threads_take = 150e3;
+        for (int run = 0; run < 40'000; ++run) on.run(choice);
+        CHECK_FALSE(choice.in_a_row());
+    }
+
+    TEST_CASE("a CPU that was left out gets a part again when it is as fast as the others") {
+        part_choice choice;
+        choice.begin(6, told);
+        machine on{.speed = 0.02};
+        int in_a_row = 0;
+        int with_a_part = 0;
+        for (int run = 0; run < 20'000; ++run) {
+            in_a_row += choice.in_a_row() ? 1 : 0;
+            with_a_part += choice.in_a_row() && choice.counts()[1] > 0 ? 1 : 0;
+            on.run(choice);
+        }
+        CHECK(in_a_row > 10'000);
+        CHECK(with_a_part < in_a_row / 50);
+        on.speed = 1;
+        on.late = 0;
+        for (int run = 0; run < 20'000; ++run) on.run(choice);
+        CHECK(choice.counts()[1] == 3);
+    }
+
+    TEST_CASE("a region whose parts wait for each other is refused for ever") {
+        part_choice choice;
+        choice.begin(6, told);
+        const machine on;
+        for (int run = 0; run < 6; ++run) on.run(choice);
+        CHECK(choice.in_a_row());
+        choice.refuse();
+        for (int run = 0; run < 20'000; ++run) {
+            on.run(choice);
+            REQUIRE_FALSE(choice.in_a_row());
+        }
+    }
+}
+
+}  // namespace tauto::balance
