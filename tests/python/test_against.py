@@ -412,10 +412,12 @@ def loop_rows(machine: Machine, off: float) -> Iterable[dict[str, Any]]:
                     yield as_record(row(name, number, seconds, config=config, name=name))
 
 
-def stored(folder: Path, rows: Iterable[Mapping[str, Any]], study: str = "loop") -> Path:
-    """A folder as a study leaves it."""
+def stored(
+    folder: Path, rows: Iterable[Mapping[str, Any]], study: str = "loop", later: Iterable[Mapping[str, Any]] = ()
+) -> Path:
+    """A folder as a study leaves it. `later`: more records of its machine."""
     head = {"schema": STORE_SCHEMA, "study": study, "plan_id": "p", "created": "2026-01-01T00:00:00Z"}
-    lines = [head | {"tautochrone": "0"}, record(), *rows]
+    lines = [head | {"tautochrone": "0"}, record(), *rows, *later]
     (folder / "rows.jsonl").unlink(missing_ok=True)
     with Journal.open(folder / "rows.jsonl") as journal:
         for line in lines:
@@ -448,6 +450,32 @@ def test_study_is_held_against_the_simulation_of_its_own_machine(
     page = (folder / "against.html").read_text()
     assert "How far off the simulation is" in page
     assert '"strokeDash"' in page
+
+
+@pytest.mark.timed
+@needs_simulator
+def test_how_far_simulations_by_single_probes_lie_apart_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A machine that became half as fast in all that counts: so much no model can foresee."""
+    half = record()
+    half["measured"] |= {"when": "2026-01-01T09:00:00Z"}
+    for cpu in half["measured"]["cpus"]:
+        cpu["compute_per_second"] /= 2
+    for point in half["measured"]["reads"]:
+        point["bytes_per_second"] /= 2
+    rows = list(loop_rows(measured_machine(record()), off=1))
+    alone = stored(tmp_path, rows)
+    assert main.main(["simulate", "loop", "--against", str(alone), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["probes_apart"] is None
+    both = stored(tmp_path, rows, later=[half])
+    assert main.main(["simulate", "loop", "--against", str(both), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["probes_apart"]["count"] == 32
+    assert found["probes_apart"]["median"] == pytest.approx(1.0, abs=0.1)
+    assert all(len(one["by_probe"]) == 2 for one in found["predicted"])
+    assert main.main(["simulate", "loop", "--against", str(both)]) == 0
+    assert "32 simulations differ by 1" in capsys.readouterr().out
 
 
 @needs_simulator

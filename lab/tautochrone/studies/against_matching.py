@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics as plain
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,6 +49,7 @@ class Predicted(msgspec.Struct, frozen=True, kw_only=True):
     simulated_seconds: float
     rounds: int  # that were reported; 0: seen in the screening alone
     halves: tuple[float, float] | None  # the medians of its odd and of its even rounds, where it has both
+    by_probe: tuple[float, ...] = ()  # simulated with each probe around its state's runs alone; of several
 
     @property
     def error(self) -> float:
@@ -88,6 +90,17 @@ class BesideItself(msgspec.Struct, frozen=True, kw_only=True):
     p90: float
 
 
+class ProbesApart(msgspec.Struct, frozen=True, kw_only=True):
+    """How far simulations of the same lie apart that have one probe each: the longest over the shortest, less 1.
+
+    So much the machine changed while the study ran, which no model can foresee.
+    """
+
+    count: int
+    median: float
+    p90: float
+
+
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     """What `tauto simulate … --against` reports; with --json each of `predicted` has its `error`."""
 
@@ -102,6 +115,7 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     near_best: int  # cells in which what the simulator names best is within NEAR_BEST of the measured best
     repeated: Repeated | None  # where configurations have rounds enough
     beside_itself: BesideItself | None  # of those
+    probes_apart: ProbesApart | None  # where the study has several probes
     left_out: Mapping[str, int]  # what the simulator has no model of → how many
 
 
@@ -230,6 +244,7 @@ def compare(
     left_out: Counter[str] = Counter()
     asked: dict[tuple[tuple[str, float], ...], list[tuple[RunsOfOne, float, dict[str, Any]]]] = {}
     slowed: dict[tuple[tuple[str, float], ...], Machine] = {}
+    by_probe: dict[tuple[tuple[str, float], ...], list[Machine]] = {}
     times = _times_of_states(contenders)
     for contender in contenders:
         measured = contender.any_seconds
@@ -237,20 +252,31 @@ def compare(
             continue
         state = state_of(contender.config)
         if state not in slowed:
-            machine = measured_machine(typical_record(records_around(records, *times[state])))
-            slowed[state] = (slowed_by or Slowed()).machine(machine, state)
+            around = records_around(records, *times[state])
+            slowed[state], *by_probe[state] = (
+                (slowed_by or Slowed()).machine(measured_machine(typical_record(probes)), state)
+                for probes in (around, *([one] for one in around if one.get("measured")))
+            )
         request = kind.request(contender.config, slowed[state])
         if request is None:
             left_out[f"{contender.peer} {contender.schedule}"] += 1
         else:
             asked.setdefault(state, []).append((contender, measured, request))
-    answers = engine.simulate_many(
-        [(slowed[state], [request for _, _, request in runs]) for state, runs in asked.items()]
+    answers = iter(
+        engine.simulate_many(
+            [
+                (machine, [request for _, _, request in runs])
+                for state, runs in asked.items()
+                for machine in (slowed[state], *by_probe[state])
+            ]
+        )
     )
     predicted = tuple(
-        _predicted(kind, contender, measured, float(row["seconds"]))
-        for runs, answered in zip(asked.values(), answers, strict=True)
-        for (contender, measured, _), row in zip(runs, answered, strict=True)
+        _predicted(kind, contender, measured, *(float(row["seconds"]) for row in simulated))
+        for state, runs in asked.items()
+        for (contender, measured, _), *simulated in zip(
+            runs, *itertools.islice(answers, 1 + len(by_probe[state])), strict=True
+        )
     )
     return summary(study, next(iter(slowed.values())).name, predicted, left_out)
 
@@ -293,6 +319,7 @@ def summary(
         near_best=sum(names_the_best(cell) for cell in cells.values()),
         repeated=repeated,
         beside_itself=_beside_itself(predicted, repeated),
+        probes_apart=_probes_apart(predicted),
         left_out=left_out,
     )
 
@@ -336,6 +363,13 @@ def _beside_itself(predicted: Iterable[Predicted], repeated: Repeated | None) ->
     )
 
 
+def _probes_apart(predicted: Iterable[Predicted]) -> ProbesApart | None:
+    sizes = [max(one.by_probe) / min(one.by_probe) - 1 for one in predicted if len(one.by_probe) > 1]
+    if not sizes:
+        return None
+    return ProbesApart(count=len(sizes), median=plain.median(sizes), p90=_ninth_decile(sizes))
+
+
 def _ninth_decile(sizes: Sequence[float]) -> float:
     if len(sizes) == 1:
         return sizes[0]
@@ -370,7 +404,9 @@ def _asked(state: tuple[tuple[str, float], ...]) -> str:
     return "+".join(f"{cpu}:{factor:g}" for cpu, factor in state)
 
 
-def _predicted(kind: Kind, one: RunsOfOne, measured: float, simulated: float) -> Predicted:
+def _predicted(
+    kind: Kind, one: RunsOfOne, measured: float, simulated: float, *by_probe: float
+) -> Predicted:
     points = one.points
     state = _asked(state_of(one.config))
     return Predicted(
@@ -386,4 +422,5 @@ def _predicted(kind: Kind, one: RunsOfOne, measured: float, simulated: float) ->
         halves=(plain.median(points[::2]), plain.median(points[1::2]))
         if len(points) >= _LEAST_ROUNDS
         else None,
+        by_probe=by_probe,
     )
