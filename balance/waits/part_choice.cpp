@@ -14,6 +14,8 @@ constexpr double too_long = 10e6;     // threads can be moved in time there, and
 constexpr std::uint32_t first_wait = 1'000;  // runs until the next trial
 constexpr std::uint32_t last_wait = 16'000;
 constexpr double learns = 0.1;  // of what a run shows
+constexpr std::uint32_t first_rows = 10;
+constexpr std::uint32_t rows_between = 16;  // of sharing out
 constexpr double most_change = 2;
 constexpr std::uint32_t idle_at_most = 256;
 constexpr double trusts_again = 1.2;  // a runner that had nothing for so long
@@ -70,7 +72,7 @@ void part_choice::learn(std::span<const runner_seen> seen) noexcept {
     const runner_seen& own = seen[0];
     if (own.parts == 0) return;
     const double weight = std::max(learns, 1.0 / (rows_ + 1));
-    if (weight > learns) ++rows_;
+    if (rows_ < first_rows) ++rows_;
     const double each = std::max(least_time, (own.ended - own.begun) / own.parts);
     part_of_first_ = part_of_first_ > 0 ? followed(part_of_first_, each, weight) : each;
     for (std::uint32_t k = 1; k < runners_; ++k) {
@@ -96,8 +98,13 @@ void part_choice::note_threads(double took) noexcept {
 void part_choice::note_row(double took, std::span<const runner_seen> seen) noexcept {
     if (step_ == step::refused) return;
     length_ = length_ > 0 ? followed(length_, took, learns) : took;
+    const bool begins = rows_ < first_rows;
     learn(seen);
-    share_out();
+    // With many parts and runners it takes longer than a short region.
+    if (begins || ++since_shared_ >= std::max(rows_between, parts_ * runners_ / rows_between)) {
+        since_shared_ = 0;
+        share_out();
+    }
     note(took);
 }
 

@@ -62,6 +62,7 @@ class part_choice {
     };
     std::array<samples, 2> took_{};              // with threads, in a row
     std::uint32_t rows_ = 0;                     // the first runs in a row
+    std::uint32_t since_shared_ = 0;             // runs
     double part_of_first_ = 0;                   // ns of one part on the first runner; 0: not known
     std::array<double, most_runners> speeds_{};  // the first has 1
     std::array<double, most_runners> late_{};

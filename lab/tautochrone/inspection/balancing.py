@@ -44,8 +44,8 @@ def balancing(
             )
         )
         said.append(
-            "a thread for each CPU can run the parts of its short regions, one after the other, where none can "
-            "tell whose thread it is on"
+            "a thread for each CPU can run the parts of its short regions, one after the other, where none "
+            "can tell whose thread it is on"
         )
     if openblas:
         chosen = next((name for name in _READ_BY_OPENBLAS if environment.get(name)), "")

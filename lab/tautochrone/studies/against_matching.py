@@ -91,7 +91,7 @@ class BesideItself(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProbesApart(msgspec.Struct, frozen=True, kw_only=True):
-    """How far simulations of the same lie apart that have one probe each: the longest over the shortest, less 1.
+    """How far simulations by one probe each lie apart: the longest over the shortest, less 1.
 
     So much the machine changed while the study ran, which no model can foresee.
     """
@@ -404,9 +404,7 @@ def _asked(state: tuple[tuple[str, float], ...]) -> str:
     return "+".join(f"{cpu}:{factor:g}" for cpu, factor in state)
 
 
-def _predicted(
-    kind: Kind, one: RunsOfOne, measured: float, simulated: float, *by_probe: float
-) -> Predicted:
+def _predicted(kind: Kind, one: RunsOfOne, measured: float, simulated: float, *by_probe: float) -> Predicted:
     points = one.points
     state = _asked(state_of(one.config))
     return Predicted(
