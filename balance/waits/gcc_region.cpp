@@ -426,3 +426,15 @@ TAUTO_ANSWER(omp_get_max_threads, part->count)
 TAUTO_ANSWER(omp_get_max_threads_, part->count)
 TAUTO_ANSWER(omp_in_parallel, true)
 TAUTO_ANSWER(omp_in_parallel_, true)
+
+// What a part sets counts for the regions inside of it, which have one part.
+#define TAUTO_SET(NAME, TYPE)                                                   \
+    TAUTO_IN_FRONT void NAME(TYPE value);                                       \
+    TAUTO_RUNTIME(NAME);                                                        \
+    TAUTO_IN_FRONT void NAME(TYPE value) {                                      \
+        if (part_in_row() == nullptr) original<void(TYPE)>(real_##NAME)(value); \
+    }
+TAUTO_SET(omp_set_num_threads, int)
+TAUTO_SET(omp_set_num_threads_, const std::int32_t*)
+TAUTO_SET(omp_set_dynamic, int)
+TAUTO_SET(omp_set_dynamic_, const std::int32_t*)

@@ -17,10 +17,20 @@ constexpr std::string_view known_libraries[] = {"ld-linux",       "libatomic.so"
                                                 "libgfortran.so", "libgomp.so",        "libquadmath.so",
                                                 "libstdc++.so",   "libtauto-waits.so", "linux-vdso"};
 
-constexpr std::string_view tell_threads_apart[] = {
-    "__emutls_get_address", "__tls_get_addr", "_tls_get_addr",       "gettid",  "pthread_getspecific",
-    "pthread_key_create",   "pthread_self",   "pthread_setspecific", "syscall", "thrd_current",
-    "tss_create",           "tss_get"};
+constexpr std::string_view tell_threads_apart[] = {"__emutls_get_address",
+                                                   "__tls_get_addr",
+                                                   "_tls_get_addr",
+                                                   "gettid",
+                                                   "pthread_getspecific",
+                                                   "pthread_key_create",
+                                                   "pthread_self",
+                                                   "pthread_setaffinity_np",
+                                                   "pthread_setspecific",
+                                                   "sched_setaffinity",
+                                                   "syscall",
+                                                   "thrd_current",
+                                                   "tss_create",
+                                                   "tss_get"};
 
 constexpr std::string_view answered_for_a_part[] = {
     "omp_destroy_lock",    "omp_get_dynamic",    "omp_get_max_threads", "omp_get_num_procs",

@@ -49,7 +49,9 @@ static long asked(int run) {
     {
         ++seen[omp_get_thread_num()];
         right += omp_get_num_threads() == team && omp_in_parallel() && omp_get_max_threads() == team;
+        if (run > looked_at) omp_set_num_threads(2);  // for regions inside of this one
     }
+    if (omp_get_max_threads() != team) return -1;
     int once = !omp_in_parallel() && omp_get_thread_num() == 0 && omp_get_num_threads() == 1;
     for (int k = 0; k < team; ++k) once += seen[k] == 1;
     return 1000L * right + once + 0 * run;
@@ -75,18 +77,19 @@ static long barrier(int run) {
 }
 
 static long single(int run) {
+    int early = 0;
     int done = 0;
     int others = 0;
 #pragma omp parallel
     if (run > looked_at) {
 #pragma omp single nowait
-        ++done;
+        ++early;
 #pragma omp single
-        done += 10;
+        ++done;
 #pragma omp atomic
-        others += done == 11;
+        others += done;
     }
-    return 100L * done + others;
+    return 100L * (early + done) + others;
 }
 
 // Loops and sections of a team, from one run on.
