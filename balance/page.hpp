@@ -276,7 +276,7 @@ inline void pass(slot& one, std::uint64_t now) noexcept {
 }
 
 /// By the owner alone: it was left out of regions that others of its team came past, and is one of them
-/// again.
+/// again. The time stays that of the last place that it came past itself.
 inline void catch_up(slot& one, std::uint64_t places) noexcept {
     const std::uint64_t before = one.passed.load(std::memory_order_relaxed);
     if (before / 2 < places) one.passed.store(2 * places, std::memory_order_release);
