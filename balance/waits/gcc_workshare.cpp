@@ -1,9 +1,10 @@
 // What the threads of a team of GCC's OpenMP share out among themselves inside of a region: loops, sections,
 // and what one of them alone does.
 //
-// A part of a row (part_row.hpp) that comes to such a place first takes all of it, which every schedule but
-// the static one may do; the others find nothing left. That happens in one run of a region at most: from then
-// on, and from the start where a region was seen to share something out, each part has a thread.
+// A part of a row (part_row.hpp) that comes to such a place first takes all of it, and the others find
+// nothing left: any schedule but the static one may do that, and static loops are shared out by the compiler.
+// It happens in one run of a region at most: from then on, and from the start where a region was seen to
+// share something out, each part has a thread.
 
 #include <cstdint>
 
@@ -107,7 +108,6 @@ TAUTO_END_WITHOUT_WAIT(GOMP_sections_end_nowait)
                        up, begin, end, step, from, to)                                                      \
     TAUTO_SHARED_NEXT(GOMP_loop_ull_##KIND##_next, std::uint64_t)
 
-TAUTO_CHUNKED_LOOP(static)
 TAUTO_CHUNKED_LOOP(dynamic)
 TAUTO_CHUNKED_LOOP(guided)
 TAUTO_CHUNKED_LOOP(nonmonotonic_dynamic)

@@ -100,8 +100,10 @@ class part_row {
 
     /// By the forking thread, after `join`.
     runner_seen seen(std::uint32_t runner) const noexcept { return seen_[runner]; }
-    /// Parts came to a place where they wait for each other.
-    bool has_met() const noexcept { return meets_.load(std::memory_order_relaxed); }
+    /// Parts came to a place where they wait for each other, or where one takes all.
+    bool has_met() const noexcept {
+        return meets_.load(std::memory_order_relaxed) || singles_.load(std::memory_order_relaxed) != 0;
+    }
     /// A part had a thread of its own.
     bool was_rescued() const noexcept { return rescued_.load(std::memory_order_relaxed); }
 

@@ -39,8 +39,8 @@ constexpr std::string_view answered_for_a_part[] = {
     "omp_set_num_threads", "omp_test_lock",      "omp_unset_lock"};
 
 constexpr std::string_view variables[] = {"GOMP_STACKSIZE",        "OMP_CANCELLATION", "OMP_DYNAMIC",
-                                          "OMP_MAX_ACTIVE_LEVELS", "OMP_NESTED",       "OMP_STACKSIZE",
-                                          "OMP_THREAD_LIMIT"};
+                                          "OMP_MAX_ACTIVE_LEVELS", "OMP_NESTED",       "OMP_SCHEDULE",
+                                          "OMP_STACKSIZE",         "OMP_THREAD_LIMIT"};
 
 bool is_one_of(std::string_view name, std::span<const std::string_view> of) {
     return std::ranges::find(of, name) != of.end();
@@ -55,6 +55,7 @@ bool is_answered(std::string_view name) {
     name.remove_prefix(5);
     const auto has = [&](std::string_view word) { return name.find(word) != name.npos; };
     if (has("ordered") || has("doacross") || has("cancel")) return false;
+    if (name.starts_with("loop_static") || name.starts_with("loop_ull_static")) return false;
     if (name.starts_with("loop_"))
         return name.ends_with("_next") || name.ends_with("_end") || name.ends_with("_end_nowait") ||
                (name.ends_with("_start") && name != "loop_start" && name != "loop_ull_start");

@@ -179,6 +179,7 @@ TEST_SUITE("rows of parts") {
                     if (part_in_row()->row->take_single()) mine(data).value += 1 << (4 * k);
             });
             REQUIRE(all.value == 0x1111);
+            REQUIRE(all.row.has_met());
         }
     }
 

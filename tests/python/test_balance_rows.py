@@ -18,13 +18,14 @@ from tune_fakes import compiled
 pytestmark = pytest.mark.timed
 
 PARTS = 6
-MEET = {"barrier", "single", "shared", "neighbour"}
+MEET = {"barrier", "single", "nowait", "shared", "neighbour"}
 WAYS = (
     "plain",
     "sum",
     "asked",
     "barrier",
     "single",
+    "nowait",
     "shared",
     "neighbour",
     "nested",

@@ -92,6 +92,17 @@ static long single(int run) {
     return 100L * (early + done) + others;
 }
 
+// Without any wait.
+static long nowait(int run) {
+    int done = 0;
+#pragma omp parallel
+    if (run > looked_at) {
+#pragma omp single nowait
+        ++done;
+    }
+    return done;
+}
+
 // Loops and sections of a team, from one run on.
 static long shared(int run) {
     long all = 0;
@@ -195,10 +206,9 @@ int main(int count, char** words) {
     const struct {
         const char* name;
         long (*run)(int);
-    } ways[] = {{"plain", plain},         {"sum", sum},       {"asked", asked},
-                {"barrier", barrier},     {"single", single}, {"shared", shared},
-                {"neighbour", neighbour}, {"nested", nested}, {"locked", locked},
-                {"forked", forked},       {"left", sum}};
+    } ways[] = {{"plain", plain},   {"sum", sum},       {"asked", asked},   {"barrier", barrier},
+                {"single", single}, {"nowait", nowait}, {"shared", shared}, {"neighbour", neighbour},
+                {"nested", nested}, {"locked", locked}, {"forked", forked}, {"left", sum}};
     if (count != 2) return 2;
     loop();  // the runtime starts its threads
     printf("begun\n");
