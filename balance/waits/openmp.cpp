@@ -4,9 +4,8 @@
 // GCC's functions are in libgomp and in LLVM's libomp, LLVM's in the latter. A region's code is called
 // through a function of this library (gcc_region.cpp, llvm_region.cpp), which sees each thread begin and end
 // its part: a thread of the runtime's pool waits from there to its next part, the thread that forked until
-// its join. Once a program
-// makes tasks nothing here is marked any more, because threads that wait run them, and it cannot be told from
-// outside when.
+// its join. Once a program makes tasks nothing here is marked any more, because threads that wait run them,
+// and it cannot be told from outside when.
 
 #include <cstdint>
 
