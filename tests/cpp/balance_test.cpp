@@ -109,6 +109,13 @@ cpu_set_t only_first_of(const cpu_set_t& mask) {
     return only;
 }
 
+// Of a mask with two or more.
+std::array<cpu_set_t, 2> first_two_of(const cpu_set_t& mask) {
+    cpu_set_t rest = mask;
+    CPU_CLR(static_cast<unsigned>(first_cpu_of(mask)), &rest);
+    return {only_first_of(mask), only_first_of(rest)};
+}
+
 }  // namespace
 
 TEST_CASE("one_thread_gets_the_fastest_cpu") {
@@ -841,10 +848,7 @@ TEST_CASE("a_held_thread_has_its_own_mask_again_when_it_is_released_or_we_end") 
 TEST_CASE("gathered_threads_follow_when_other_cpus_have_been_the_fastest_for_some_looks") {
     const cpu_set_t given = mask_of(0);
     if (CPU_COUNT(&given) < 2) return;
-    const cpu_set_t first = only_first_of(given);
-    cpu_set_t rest = given;
-    CPU_CLR(static_cast<unsigned>(first_cpu_of(given)), &rest);
-    const cpu_set_t second = only_first_of(rest);
+    const auto [first, second] = first_two_of(given);
     speeds cpus({{first_cpu_of(first), 1.0, 1.0}, {first_cpu_of(second), 1.0, 0.25}});
     const std::array<child, 2> sleepers;
     int descriptor = -1;
@@ -886,10 +890,7 @@ TEST_CASE("gathered_threads_follow_when_other_cpus_have_been_the_fastest_for_som
 TEST_CASE("who_takes_parts_of_others_regions_sits_on_the_cpu_that_it_names_and_counts_for_none") {
     const cpu_set_t given = mask_of(0);
     if (CPU_COUNT(&given) < 2) return;
-    const cpu_set_t first = only_first_of(given);
-    cpu_set_t rest = given;
-    CPU_CLR(static_cast<unsigned>(first_cpu_of(given)), &rest);
-    const cpu_set_t second = only_first_of(rest);
+    const auto [first, second] = first_two_of(given);
     speeds cpus({{first_cpu_of(first), 1.0, 1.0}, {first_cpu_of(second), 1.0, 0.25}});
     const child workers("sleep 60 & exec sleep 60");
     int descriptor = -1;
