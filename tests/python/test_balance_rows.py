@@ -69,7 +69,7 @@ class Held:
         allowed = sorted(os.sched_getaffinity(0))
         if len(allowed) < 2:
             pytest.skip("needs two CPUs")
-        self.first, self.second = allowed[:2]
+        first, self.second = allowed[:2]
         page = BalancePage()
         preloaded = page.environment()
         if also is not None:
@@ -85,8 +85,8 @@ class Held:
                 assert process.stdin is not None
                 assert process.stdout is not None
                 assert process.stdout.readline() == "begun\n"
-                page.hold(process.pid, self.first)
-                page.allow_lending({self.first: 2, self.second: 2})
+                page.hold(process.pid, first)
+                page.allow_lending({first: 2, self.second: 2})
                 process.stdin.write("\n")
                 process.stdin.flush()
                 assert process.stdout.readline() == "looked at\n"
@@ -103,7 +103,6 @@ class Held:
             finally:
                 process.kill()
         assert process.returncode == 0
-        self.page = page
         self.in_a_row = page.in_a_row()
 
 
