@@ -99,6 +99,7 @@ class Held:
                 process.stdin.write("\n")
                 process.stdin.flush()
                 self.answer = process.stdout.readline().strip()
+                self.threads = sum(1 for _ in Path(f"/proc/{process.pid}/task").iterdir())
                 process.communicate("\n", timeout=60)
             finally:
                 process.kill()
@@ -125,6 +126,7 @@ def test_parts_that_can_tell_their_threads_apart_have_a_thread_each(
     program = built(f"-DUNSAFE={unsafe}")
     found = Held(program, "sum", settings(), helped=False)
     assert found.answer == alone(program, "sum", settings())
+    assert found.threads == PARTS  # none that takes parts
     assert found.in_a_row == 0
 
 
@@ -136,6 +138,7 @@ def test_what_only_the_runtime_can_give_is_left_to_it(
 ) -> None:
     found = Held(built(), "sum", settings(**{name: value}), helped=False)
     assert found.answer == alone(built(), "sum", settings(**{name: value}))
+    assert found.threads == (int(value) if name == "OMP_NUM_THREADS" else PARTS)
     assert found.in_a_row == 0
 
 
@@ -150,4 +153,5 @@ def test_libraries_of_the_system_may_keep_what_they_want_for_each_thread(
         library = Path(shutil.copy(library, tmp_path))
     found = Held(built(), "sum", settings(), helped=of_the_system, also=library)
     assert found.answer == alone(built(), "sum", settings())
+    assert (found.threads > PARTS) == of_the_system
     assert (found.in_a_row > 0) == of_the_system
