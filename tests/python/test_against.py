@@ -460,7 +460,7 @@ def test_study_is_held_against_the_simulation_of_its_own_machine(
 def test_how_far_simulations_by_single_probes_lie_apart_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A machine that became half as fast in all that counts: so much no model can foresee."""
+    """A machine that became half as fast in all that counts."""
     half = record()
     half["measured"] |= {"when": "2026-01-01T09:00:00Z"}
     for cpu in half["measured"]["cpus"]:

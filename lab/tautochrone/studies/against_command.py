@@ -123,9 +123,9 @@ def sentences(found: Agreement) -> list[str]:
         parts.append(sentence(_times_itself(found)))
     if (apart := found.probes_apart) is not None:
         parts.append(
-            f"The machine was not the same all the time: with each probe around their runs alone, "
-            f"{apart.count} simulations differ by {percent(apart.median)} in the median and "
-            f"{percent(apart.p90)} at the 90th percentile, the longest over the shortest."
+            f"By single probes around their runs, {apart.count} simulations differ by "
+            f"{percent(apart.median)} in the median and {percent(apart.p90)} at the 90th percentile, "
+            f"the longest over the shortest."
         )
     if found.left_out:
         words = ", ".join(f"{what} ({count})" for what, count in sorted(found.left_out.items()))

@@ -93,7 +93,7 @@ class BesideItself(msgspec.Struct, frozen=True, kw_only=True):
 class ProbesApart(msgspec.Struct, frozen=True, kw_only=True):
     """How far simulations by one probe each lie apart: the longest over the shortest, less 1.
 
-    So much the machine changed while the study ran, which no model can foresee.
+    What the machine did from probe to probe is in it, and the scatter of the probe.
     """
 
     count: int
