@@ -58,7 +58,11 @@ class loaded_object {
     }
 
     // One that came with the system.
-    bool is_of_system() const { return path_.starts_with("/lib") || path_.starts_with("/usr/lib"); }
+    bool is_of_system() const {
+        constexpr std::string_view folders[] = {"/lib/",     "/lib32/",     "/lib64/",
+                                                "/usr/lib/", "/usr/lib32/", "/usr/lib64/"};
+        return std::ranges::any_of(folders, [&](std::string_view one) { return path_.starts_with(one); });
+    }
 
     // Memory of its own for each thread.
     bool has_thread_memory() const {
