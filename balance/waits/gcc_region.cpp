@@ -298,7 +298,7 @@ void run_gcc_part(void* given) {
     this_thread.meets = false;
     region.code(region.data);
     if (this_thread.meets) region.meets.store(true, std::memory_order_relaxed);
-    this_thread.meets = true;  // for the region around this one: it does more than its own work
+    this_thread.meets = true;  // a region around this one keeps its threads
     end_part(region);
 }
 
