@@ -15,6 +15,7 @@
 #include <tauto/always_inline.hpp>
 #include <tauto/lanes.hpp>
 #include <tauto/range.hpp>
+#include <tauto/wide.hpp>
 
 namespace tauto::detail {
 
@@ -75,8 +76,6 @@ std::make_unsigned_t<T> sum_one_by_one(const T* in, index n) {
 
 #if defined(__x86_64__)
 
-inline constexpr std::size_t wide_bytes = 32;
-
 // Integers of which four or eight are taken at once, where the processor can.
 template <class T>
 inline constexpr bool fits_wide = sizeof(T) == 8 || sizeof(T) == 4;
@@ -87,14 +86,6 @@ struct wide {
     using bits = std::make_unsigned_t<T>;
     using vector [[gnu::vector_size(wide_bytes)]] = bits;
 };
-
-[[nodiscard]] inline bool has_wide() noexcept {
-#if defined(__AVX2__)
-    return true;
-#else
-    return __builtin_cpu_supports("avx2") != 0;
-#endif
-}
 
 // Each element and those before it: in the halves of the register, then in all of it.
 template <class T>

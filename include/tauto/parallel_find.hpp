@@ -19,6 +19,7 @@
 #include <tauto/clock.hpp>
 #include <tauto/lanes.hpp>
 #include <tauto/parallel_reduce.hpp>
+#include <tauto/search.hpp>
 
 namespace tauto {
 
@@ -60,47 +61,19 @@ class first_place {
     std::exception_ptr failure_;
 };
 
-// Whether one of these places behind `i` is chosen; `i` is the first of them then.
-template <class Chosen, index... Places>
-[[nodiscard, gnu::always_inline]] inline bool search_row(index& i, Chosen& chosen,
-                                                         std::integer_sequence<index, Places...>) {
-    const index begin = i;
-    return ((i = begin + Places, __builtin_expect(static_cast<bool>(chosen(begin + Places)), 0) != 0) || ...);
-}
-
-// The first i of r with chosen(i), else r.end. Sixteen a step: a loop's own work takes as long as a short
-// predicate.
-template <class Chosen>
-[[nodiscard, gnu::noinline]] index search(range r, Chosen& chosen) {
-    constexpr index row = 16;
-    index i = r.begin;
-    for (const index rows = i + (r.end - i) / row * row; i != rows;) {
-        index place = i;
-        if (search_row(place, chosen, std::make_integer_sequence<index, row>())) return place;
-        i += row;
-    }
-    while (i != r.end && !chosen(i)) ++i;
-    return i;
-}
-
 // What was found or thrown in one block is not compared with another place of it: the search ends there.
-template <class Chosen>
-void search_block(range r, Chosen& chosen, first_place& first) {
+template <class In, class Chosen>
+void search_block(search_ways::way which, range r, Chosen& chosen, first_place& first) {
     try {
-        const index i = search(r, chosen);
+        const index i = search_by<In>(which, r, chosen);
         if (i < r.end) first.found(i);
     } catch (...) {
         first.failed(r.begin);
     }
 }
 
-// Ticks of a call of the predicate, from the last searches; 0: unknown. Relaxed: a lost value costs speed
-// alone.
-template <class Chosen>
-inline std::atomic<double> search_pace{0};
-
 // By all members. Not inlined: what a call of one member does is short.
-template <class Chosen>
+template <class In, class Chosen>
 [[gnu::noinline]] index find_together(team& members, index n, index block, index blocks, Chosen& chosen,
                                       const algorithm_options& options) {
     first_place first(n);
@@ -111,7 +84,9 @@ template <class Chosen>
     const index eighths = 8 * index{members.size()};
     const index quarter = std::min(most, 1 + 2 * blocks / eighths);
     const auto long_enough = static_cast<double>(to_ticks(std::chrono::microseconds(5)));
-    const double pace = search_pace<Chosen>.load(std::memory_order_relaxed);
+    search_ways& ways = search_ways_of<Chosen>;
+    const bool to_try = may_be_wide<In>() && !ways.is_decided();
+    const double pace = ways.pace();
     const index least =
         pace > 0
             ? static_cast<index>(std::clamp(long_enough / (pace * as_double(block)), 1.0, as_double(quarter)))
@@ -120,28 +95,43 @@ template <class Chosen>
     struct alignas(128) {
         std::atomic<index> block{0};
     } next;
-    const auto body = [&, n, block, eighths, least, pace](range some) {
+    const auto body = [&, n, block, eighths, least, to_try](range some, int rank) {
         for (index k = some.begin; k < some.end; ++k) {
             const index known = next.block.load(std::memory_order_relaxed);
             if (known * block >= first.limit()) return;
             const index count = std::min(most, std::max(least, 1 + known / eighths));
             index begin = next.block.fetch_add(count, std::memory_order_relaxed) * block;
             const index elements = std::min(n - begin, count * block);
+            const bool tries = to_try && rank == 0 && elements >= search_ways::enough_places;
+            const search_ways::way which = tries ? ways.next() : ways.best();
             const std::int64_t start = ticks();
             for (const index end = begin + count * block; begin < end; begin += block) {
                 if (begin >= first.limit()) return;
-                search_block(range{begin, std::min(n, begin + block)}, chosen, first);
+                search_block<In>(which, range{begin, std::min(n, begin + block)}, chosen, first);
             }
             const double now = as_double(ticks() - start) / as_double(elements);
-            if (now > 2 * pace || 2 * now < pace) search_pace<Chosen>.store(now, std::memory_order_relaxed);
+            ways.keep_pace(now);
+            if (tries && first.limit() == n) ways.tried(which, now);
         }
     };
     loop_to_end(members, blocks, body, loop_options_of(options, &site_of<Chosen>));
     return first.result();
 }
 
-// The first i with chosen(i), else n.
-template <class Chosen>
+// By the calling thread.
+template <class In, class Chosen>
+index find_alone(index n, Chosen& chosen) {
+    search_ways& ways = search_ways_of<Chosen>;
+    if (!may_be_wide<In>() || ways.is_decided()) return search_by<In>(ways.best(), {0, n}, chosen);
+    const search_ways::way which = ways.next();
+    const std::int64_t start = ticks();
+    const index found = search_by<In>(which, {0, n}, chosen);
+    if (found >= search_ways::enough_places) ways.tried(which, as_double(ticks() - start) / as_double(found));
+    return found;
+}
+
+// The first i with chosen(i), else n. In: what chosen() looks at, as search_by() has it.
+template <class In, class Chosen>
 index find_first(team& members, index n, Chosen& chosen, const algorithm_options& options) {
     // Blocks of 16 to 4096 elements, a power of two: at least 32 of them from 512 elements on.
     const int bits = std::clamp(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n) / 64)), 4, 12);
@@ -150,9 +140,9 @@ index find_first(team& members, index n, Chosen& chosen, const algorithm_options
     site& where = site_of<Chosen>;
     if (runs_inline(members, where, blocks, options)) {
         const inline_call here(members, where, blocks);
-        return search({0, n}, chosen);
+        return find_alone<In>(n, chosen);
     }
-    return find_together(members, n, block, blocks, chosen, options);
+    return find_together<In>(members, n, block, blocks, chosen, options);
 }
 
 // The orders of the standard library by < and >.
@@ -191,7 +181,8 @@ template <class In, class T, class Compare>
 template <class In, class T, class Compare>
 index place_of_least(In in, range r, T least, Compare& before) {
     const auto reached = [&, in](index i) -> bool { return !before(least, element(in, i)); };
-    const index found = search(r, reached);
+    const index found =
+        search_by<In>(has_wide() ? search_ways::way::wide : search_ways::way::one_by_one, r, reached);
     return found < r.end ? found : r.begin;
 }
 
@@ -248,7 +239,8 @@ index least_of(team& members, In in, index n, Compare& before, const algorithm_o
 //
 // The result is that of a serial search for every team, schedule and run, exceptions included: what the
 // predicate throws is rethrown if no element before it is found. The predicate may be called for later
-// elements too, once each. Nesting and turns as parallel_for. A requested stop throws tauto::stopped.
+// elements too, once each, and before a call that throws again for up to 64 elements. Nesting and turns as
+// parallel_for. A requested stop throws tauto::stopped.
 template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel, class Predicate>
 requires std::predicate < std::remove_reference_t<Predicate>
 &, std::iter_reference_t < In >> [[nodiscard]] In parallel_find_if(team& members, In first, Sentinel last,
@@ -257,7 +249,8 @@ requires std::predicate < std::remove_reference_t<Predicate>
     const index n = detail::checked_length("parallel_find_if", first, last);
     const auto in = detail::plain_iterator(first);
     const auto chosen = [&](index i) -> bool { return std::invoke(predicate, detail::element(in, i)); };
-    return detail::advanced(first, detail::find_first(members, n, chosen, options));
+    return detail::advanced(
+        first, detail::find_first<std::remove_const_t<decltype(in)>>(members, n, chosen, options));
 }
 
 template <std::ranges::random_access_range Range, class Predicate>

@@ -54,7 +54,7 @@ template <class In, class Compare>
         const as_member inside(members);
         if (search({0, front}, descends) < front) return false;
     }
-    return find_first(members, n - 1, descends, options) == n - 1;
+    return find_first<In>(members, n - 1, descends, options) == n - 1;
 }
 
 template <class In, class Compare>

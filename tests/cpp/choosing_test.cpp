@@ -371,6 +371,79 @@ TEST_CASE("find_if: the exception that a serial search would meet, and no other"
     }
 }
 
+#if defined(__x86_64__)
+namespace {
+
+template <class T>
+void check_steps() {
+    constexpr index most = 300;
+    std::vector<T> values(most, T(1));
+    const T* in = values.data();
+    for (index n = 0; n <= most; n += n < 70 ? 1 : 23) {
+        for (index first = 0; first <= n; ++first) {
+            if (first < n) values[usize(first)] = T(2);
+            if (first + 3 < n) values[usize(first + 3)] = T(2);
+            index calls = 0;
+            const auto counted = [&](index i) { return ++calls, in[i] > T(1); };
+            const auto plain = [in](index i) { return in[i] > T(1); };
+            CHECK(detail::search_wide<sizeof(T)>({0, n}, counted) == first);
+            CHECK(calls <= n);
+            CHECK(detail::search_wide<sizeof(T)>({0, n}, plain) == first);
+            std::ranges::fill(values, T(1));
+        }
+    }
+    // Of two places of one step the later one throws, or the earlier one.
+    const auto throwing_at = [](index bad, index good) {
+        return [=](index i) { return i == bad ? throw std::runtime_error("bad") : i == good; };
+    };
+    const auto finds = throwing_at(7, 5);
+    CHECK(detail::search_wide<sizeof(T)>({0, most}, finds) == 5);
+    const auto throws = throwing_at(5, 7);
+    CHECK_THROWS_WITH(static_cast<void>(detail::search_wide<sizeof(T)>({0, most}, throws)), "bad");
+}
+
+}  // namespace
+
+TEST_CASE("find_if: steps of many places find the first one, ask once, and throw as a serial search" *
+          doctest::description("algorithms.md, promise 10")) {
+    if (!detail::has_wide()) return;
+    check_steps<double>();
+    check_steps<float>();
+    check_steps<std::int64_t>();
+    check_steps<std::uint32_t>();
+    check_steps<short>();
+    check_steps<unsigned char>();
+}
+#endif
+
+TEST_CASE("find_if: the faster way is kept, and long calls are never made in steps") {
+    using way = detail::search_ways::way;
+    const double tick = detail::ticks_per_nanosecond();
+    const auto decided = [&](double one_by_one, double wide) {
+        detail::search_ways ways;
+        int steps = 0;
+        while (!ways.is_decided()) {
+            const way next = ways.next();
+            steps += next == way::wide ? 1 : 0;
+            CHECK(ways.best() == way::one_by_one);
+            // The first looks are slow: the elements are not in the cache.
+            ways.tried(next, (next == way::wide ? wide : one_by_one) * tick * (steps < 2 ? 3 : 1));
+        }
+        return std::pair{ways.best(), steps};
+    };
+    CHECK(decided(0.15, 0.05).first == way::wide);
+    CHECK(decided(0.15, 0.152).first == way::wide);
+    CHECK(decided(0.15, 0.17).first == way::one_by_one);
+    CHECK(decided(0.15, 0.3).first == way::one_by_one);
+    CHECK(decided(5, 0.1) == std::pair{way::one_by_one, 0});
+    // What one type of predicate calls may become long: a pointer to a function.
+    detail::search_ways ways;
+    while (!ways.is_decided()) ways.tried(ways.next(), 0.1 * tick);
+    CHECK(ways.best() == way::wide);
+    ways.keep_pace(100 * tick);
+    CHECK(ways.best() == way::one_by_one);
+}
+
 TEST_CASE("min_element and max_element: the first of the least, of every order and type" *
           doctest::description("algorithms.md, promise 11")) {
     for (const int members : fewer_team_sizes) {
