@@ -160,6 +160,15 @@ row            safety  deadlock   RUN_WITHOUT_WAKE
 row            safety  deadlock   MEETS_WITHOUT_THREADS
 row            safety  deadlock   END_LOOKS_FIRST
 row            safety  deadlock   MEETS_TOLD_LATE
+strand         safety  pass
+strand         safety  pass       PARTS=2 MEETINGS=2 WATCHER
+strand         safety  pass       PARTS=2 RUNS=2
+strand         safety  pass       PARTS=2 RUNS=2 WATCHER
+strand         safety  assertion  WAITS_BEFORE_IT_LEFT PARTS=2 WATCHER
+strand         safety  assertion  GOES_ON_UNCLAIMED PARTS=2 WATCHER
+strand         safety  assertion  GOES_ON_EARLY PARTS=2 WATCHER
+strand         safety  deadlock   END_WITHOUT_LOOK PARTS=2
+strand         safety  deadlock   MEETS_TOLD_LATE PARTS=2
 '
 
 folder=$(mktemp -d) || die "no temporary folder could be made under ${TMPDIR:-/tmp}"

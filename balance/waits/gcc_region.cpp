@@ -2,9 +2,8 @@
 //
 // Where the controller keeps the threads of a program on seats, and there are more of them than CPUs, the
 // parts of a short region may be run by a thread for each CPU (part_row.hpp): by the one that forks, and by
-// threads that this library starts. That is done where no part can tell the difference (part_safety.hpp), in
-// regions whose parts have never waited for each other, and only as long as it takes less time
-// (part_choice.hpp).
+// threads that this library starts. That is done where no part can tell the difference (part_safety.hpp), and
+// only as long as it takes less time (part_choice.hpp).
 
 #include <pthread.h>
 #include <sched.h>
@@ -118,6 +117,13 @@ void end_rest() noexcept {
     forget_waits(*own);
 }
 
+// A runner whose parts all wait for those of others: one place that it comes past.
+void note_wait(bool begins) noexcept {
+    if (!begins) return end_rest();
+    begin_rest();
+    note_progress(this_thread.own, false);
+}
+
 void* help(void* given) {
     auto& self = *static_cast<helper*>(given);
     if (this_thread.own == nullptr) take_slot();
@@ -130,22 +136,26 @@ void* help(void* given) {
         end_rest();
         if (slot* own = this_thread.own; own != nullptr)
             catch_up(*own, places.load(std::memory_order_relaxed));
-        if (the_row.run_parts(self.runner) > 0) note_progress(this_thread.own, false);
+        const std::int64_t spinning = helpers_spin.load(std::memory_order_relaxed);
+        if (the_row.run_parts(self.runner, spinning, note_wait) > 0) note_progress(this_thread.own, false);
         begin_rest();
     }
 }
 
 // A part may look at memory until another one that nobody has begun writes there.
 void* look_for_stuck_rows(void*) {
-    std::uint32_t seen = 0;
+    std::uint64_t seen = 0;
     int looks = 0;
     while (!rows_end.load(std::memory_order_acquire)) {
         const timespec pause{0, looks < looks_until_idle ? between_looks : between_idle_looks};
         nanosleep(&pause, nullptr);
         const std::uint32_t run = the_row.runs();
-        looks = run == seen ? looks + 1 : 0;
-        seen = run;
-        if (looks >= looks_until_stuck && the_row.runs_now()) the_row.start_unbegun(run);
+        const std::uint64_t progress = the_row.progress();
+        looks = progress == seen ? looks + 1 : 0;
+        seen = progress;
+        if (looks < looks_until_stuck || !the_row.runs_now()) continue;
+        the_row.start_unbegun(run);
+        the_row.start_waiting();
     }
     return nullptr;
 }
@@ -262,8 +272,9 @@ void run_in_a_row(part_choice& choice, void (*code)(void*), void* data) noexcept
     places.store(places_of(this_thread.own), std::memory_order_relaxed);
     const timer::nanoseconds began = timer::now();
     this_thread.in_region = true;
-    the_row.begin(code, data, choice.counts(), choice.speeds());
-    the_row.run_parts(0);
+    const std::uint32_t met = the_row.meetings();
+    the_row.begin(code, data, choice.counts(), choice.speeds(), choice.on_stacks());
+    the_row.run_parts(0, spinning, note_wait);
     this_thread.in_region = false;
     forked_region region{&this_thread, nullptr, true};
     end_part(region);
@@ -271,10 +282,11 @@ void run_in_a_row(part_choice& choice, void (*code)(void*), void* data) noexcept
     end_join(region);
     const auto took = static_cast<double>(timer::now() - began);
     if (page* here = the_page()) here->in_a_row.fetch_add(1, std::memory_order_relaxed);
-    if (the_row.has_met() || the_row.was_rescued()) choice.refuse();
+    if (the_row.has_met() && !choice.on_stacks()) return choice.parts_meet();
+    if (the_row.was_rescued()) return choice.refuse();
     std::array<runner_seen, most_runners> seen;
     for (std::uint32_t k = 0; k < known.runners; ++k) seen[k] = the_row.seen(k);
-    choice.note_row(took, {seen.data(), known.runners});
+    choice.note_row(took, {seen.data(), known.runners}, 1 + the_row.meetings() - met);
 }
 
 // A region inside of a part of a row has one part.
@@ -333,16 +345,20 @@ void fork_parallel(void (*code)(void*), void* data, unsigned threads, unsigned f
     if (part_in_row() != nullptr) return run_alone(code, data);
     part_choice* const choice = choice_for(code, threads, flags);
     if (choice != nullptr && choice->in_a_row()) {
+        if (choice->on_stacks() && !the_row.make_stacks(choice->parts())) choice->refuse();
         known.is_broken = !start_helpers();
-        if (!known.is_broken && helpers_sit()) return run_in_a_row(*choice, code, data);
+        if (!known.is_broken && choice->in_a_row() && helpers_sit()) return run_in_a_row(*choice, code, data);
     }
     if (choice == nullptr || choice->in_a_row()) {
         fork_gcc(real_GOMP_parallel, code, data, threads, flags);
         return;
     }
     const timer::nanoseconds began = timer::now();
-    if (fork_gcc(real_GOMP_parallel, code, data, threads, flags)) choice->refuse();
-    choice->note_threads(static_cast<double>(timer::now() - began));
+    const std::uint64_t before = places_of(this_thread.own);
+    const bool meets = fork_gcc(real_GOMP_parallel, code, data, threads, flags);
+    const std::uint64_t phases = std::max<std::uint64_t>(1, places_of(this_thread.own) - before);
+    if (meets) choice->parts_meet();
+    choice->note_threads(static_cast<double>(timer::now() - began), static_cast<std::uint32_t>(phases));
 }
 
 }  // namespace

@@ -6,13 +6,19 @@ namespace tauto::balance {
 
 namespace {
 
-constexpr int runs_in_a_block = 5;
-constexpr int runs_to_settle = 2;     // of those: threads wake up, caches fill
-constexpr int blocks_of_a_trial = 4;  // each way twice
-constexpr double shorter = 0.97;      // than the other way, for a change
-constexpr double too_long = 10e6;     // threads can be moved in time there, and wait longer for each other
-constexpr std::uint32_t first_wait = 1'000;  // runs until the next trial
-constexpr std::uint32_t last_wait = 16'000;
+// Of a block of runs one way: threads wake up first, and caches fill.
+constexpr int settling_runs = 2;
+constexpr double settling_time = 10e6;
+// Then it lasts so long: a core that is shared is fast and slow in turns of up to milliseconds.
+constexpr int least_runs = 3;
+constexpr double least_length = 3e6;
+constexpr int most_runs = 64;
+constexpr double most_length = 20e6;
+constexpr double shorter = 0.97;   // than the other way, for a change
+constexpr double too_long = 10e6;  // a phase: threads can be moved in time there
+// Until the next trial, of what the last one took.
+constexpr double first_wait = 10;
+constexpr double last_wait = 160;
 constexpr double learns = 0.1;  // of what a run shows
 constexpr std::uint32_t first_rows = 10;
 constexpr std::uint32_t rows_between = 16;  // of sharing out
@@ -30,9 +36,9 @@ double followed(double known, double seen, double part) noexcept {
 }  // namespace
 
 double part_choice::samples::middle() const noexcept {
-    std::array<float, most_samples> sorted = took;
-    std::sort(sorted.begin(), sorted.begin() + count);
-    return sorted[static_cast<std::size_t>(count / 2)];
+    if (count < took.size()) return took[0];
+    const auto [least, most] = std::minmax({took[0], took[1]});
+    return std::clamp(took[2], least, most);
 }
 
 void part_choice::begin(std::uint32_t parts, std::span<const double> speeds) noexcept {
@@ -90,14 +96,24 @@ void part_choice::learn(std::span<const runner_seen> seen) noexcept {
     }
 }
 
-void part_choice::note_threads(double took) noexcept {
-    if (step_ == step::refused) return;
-    note(took);
+void part_choice::parts_meet() noexcept {
+    if (on_stacks_ || step_ == step::refused) return;
+    on_stacks_ = true;
+    keeps_row_ = false;
+    step_ = step::looks;
+    took_ = {};
+    between_trials_ = 0;
+    length_ = 0;
+    begin_block(false);
 }
 
-void part_choice::note_row(double took, std::span<const runner_seen> seen) noexcept {
+void part_choice::note_threads(double took, std::uint32_t phases) noexcept {
+    if (step_ != step::refused) note(took, phases);
+}
+
+void part_choice::note_row(double took, std::span<const runner_seen> seen, std::uint32_t phases) noexcept {
     if (step_ == step::refused) return;
-    length_ = length_ > 0 ? followed(length_, took, learns) : took;
+    length_ = length_ > 0 ? followed(length_, took / phases, learns) : took / phases;
     const bool begins = rows_ < first_rows;
     learn(seen);
     // With many parts and runners it takes longer than a short region.
@@ -105,39 +121,52 @@ void part_choice::note_row(double took, std::span<const runner_seen> seen) noexc
         since_shared_ = 0;
         share_out();
     }
-    note(took);
+    note(took, phases);
 }
 
-void part_choice::note(double took) noexcept {
+void part_choice::begin_block(bool in_a_row) noexcept {
+    block_ = {};
+    row_ = in_a_row;
+}
+
+void part_choice::note(double took, std::uint32_t phases) noexcept {
     if (step_ == step::keeps) {
-        if (--until_trial_ == 0) begin_trial();
+        until_trial_ -= took;
+        if (until_trial_ <= 0) begin_trial();
         return;
     }
-    if (in_block_++ >= runs_to_settle) {
-        samples& of = took_[row_ ? 1 : 0];
-        if (of.count < most_samples) of.took[static_cast<std::size_t>(of.count++)] = static_cast<float>(took);
+    trial_took_ += took;
+    if (block_.settling < settling_runs && block_.settled < settling_time) {
+        ++block_.settling;
+        block_.settled += took;
+        return;
     }
-    if (in_block_ < runs_in_a_block) return;
-    in_block_ = 0;
+    ++block_.runs;
+    block_.took += took;
+    block_.phases += phases;
+    const bool is_enough = (block_.runs >= least_runs && block_.took >= least_length) ||
+                           block_.runs == most_runs || block_.took >= most_length;
+    if (!is_enough) return;
+    samples& of = took_[row_ ? 1 : 0];
+    of.took[of.count++] = block_.took / block_.phases;
     if (step_ == step::looks) {
-        if (took_[0].middle() < too_long) return begin_trial();
+        if (of.middle() < too_long) return begin_trial();
         step_ = step::keeps;
-        until_trial_ = first_wait;
-        return;
-    }
-    if (--blocks_left_ > 0)
-        row_ = !row_;
-    else
+        until_trial_ = last_wait * trial_took_;
+    } else if (--blocks_left_ > 0) {
+        begin_block(!row_);
+    } else {
         end_trial();
+    }
 }
 
 // It begins with the other way.
 void part_choice::begin_trial() noexcept {
     step_ = step::tries;
     took_ = {};
-    in_block_ = 0;
-    blocks_left_ = blocks_of_a_trial;
-    row_ = !keeps_row_;
+    trial_took_ = 0;
+    blocks_left_ = 2 * blocks_each_way;
+    begin_block(!keeps_row_);
 }
 
 void part_choice::end_trial() noexcept {
@@ -150,7 +179,7 @@ void part_choice::end_trial() noexcept {
     step_ = step::keeps;
     between_trials_ =
         keeps_row_ != before || between_trials_ == 0 ? first_wait : std::min(2 * between_trials_, last_wait);
-    until_trial_ = between_trials_;
+    until_trial_ = between_trials_ * trial_took_;
 }
 
 }  // namespace tauto::balance

@@ -11,7 +11,7 @@
 namespace tauto::balance {
 
 /// Each region is tried both ways, in turns, and the shorter one is kept. Then the other one is tried again,
-/// after ever more runs. Times are in ns.
+/// ever more seldom. Times are in ns; `phases`: 1 + the number of barriers in the run.
 class part_choice {
   public:
     /// With this speed for each runner, the first of which is the thread that forks.
@@ -23,25 +23,30 @@ class part_choice {
     /// For a run in a row: of each runner.
     std::span<const std::uint32_t> counts() const noexcept { return {counts_.data(), runners_}; }
     std::span<const double> speeds() const noexcept { return {speeds_.data(), runners_}; }
-    /// Of the last runs in a row; 0: none yet.
+    /// Each part needs a stack of its own there.
+    bool on_stacks() const noexcept { return on_stacks_; }
+    /// Of a phase in the last runs in a row; 0: none yet.
     double length() const noexcept { return length_; }
 
     /// A run took so long with a thread for each part.
-    void note_threads(double took) noexcept;
+    void note_threads(double took, std::uint32_t phases = 1) noexcept;
     /// One in a row did.
-    void note_row(double took, std::span<const runner_seen> seen) noexcept;
-    /// Its parts wait for each other, so it is never run in a row again.
+    void note_row(double took, std::span<const runner_seen> seen, std::uint32_t phases = 1) noexcept;
+    /// Its parts wait for each other, or share something out: it is looked at anew, with stacks for them.
+    void parts_meet() noexcept;
+    /// It is never run in a row again.
     void refuse() noexcept { step_ = step::refused, row_ = false; }
 
   private:
     enum class step : std::uint8_t { looks, tries, keeps, refused };
-    static constexpr int most_samples = 12;
+    static constexpr int blocks_each_way = 3;  // of a trial; middle() is of so many, or the first
 
     void learn(std::span<const runner_seen> seen) noexcept;
     void share_out() noexcept;
     double ends(std::uint32_t runner, std::uint32_t parts) const noexcept;
     double ends(const std::array<std::uint32_t, most_runners>& counts) const noexcept;
-    void note(double took) noexcept;
+    void note(double took, std::uint32_t phases) noexcept;
+    void begin_block(bool in_a_row) noexcept;
     void begin_trial() noexcept;
     void end_trial() noexcept;
 
@@ -50,14 +55,22 @@ class part_choice {
     step step_ = step::looks;
     bool row_ = false;
     bool keeps_row_ = false;
-    int in_block_ = 0;  // runs
+    bool on_stacks_ = false;
+    struct {
+        int settling = 0;  // runs
+        int runs = 0;
+        double settled = 0;  // so long
+        double took = 0;
+        double phases = 0;
+    } block_;
     int blocks_left_ = 0;
-    std::uint32_t until_trial_ = 0;  // runs
-    std::uint32_t between_trials_ = 0;
+    double trial_took_ = 0;
+    double until_trial_ = 0;     // time
+    double between_trials_ = 0;  // in times of a trial
     double length_ = 0;
     struct samples {
-        std::array<float, most_samples> took{};
-        int count = 0;
+        std::array<double, blocks_each_way> took{};  // a phase
+        std::size_t count = 0;
         double middle() const noexcept;
     };
     std::array<samples, 2> took_{};              // with threads, in a row

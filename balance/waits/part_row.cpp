@@ -17,7 +17,6 @@ namespace tauto::balance {
 namespace {
 
 constexpr double alike = 0.94;  // speeds
-constexpr int looks_at_the_clock_every = 32;
 
 thread_local constinit running_part* this_part = nullptr;
 
@@ -54,10 +53,11 @@ void relax_cpu() noexcept {
 struct part_row::part_alone {
     part_row* row;
     std::uint32_t number;
+    bool begins;
 };
 
 void part_row::begin(void (*code)(void*), void* data, std::span<const std::uint32_t> counts,
-                     std::span<const double> speeds) noexcept {
+                     std::span<const double> speeds, bool on_stacks) noexcept {
     const auto runners = static_cast<std::uint32_t>(counts.size());
     std::uint32_t parts = 0;
     for (std::uint32_t k = 0; k < runners; ++k) {
@@ -72,6 +72,7 @@ void part_row::begin(void (*code)(void*), void* data, std::span<const std::uint3
     singles_.store(0, std::memory_order_relaxed);
     meets_.store(false, std::memory_order_relaxed);
     rescued_.store(false, std::memory_order_relaxed);
+    on_stacks_.store(on_stacks, std::memory_order_relaxed);
     runners_.store(runners, std::memory_order_relaxed);
     left_.store(parts, std::memory_order_relaxed);
     const std::uint32_t run = serial_.load(std::memory_order_relaxed) + 1;
@@ -119,29 +120,120 @@ bool part_row::take_of_others(std::uint32_t runner, std::uint32_t& part, std::ui
     return false;
 }
 
-std::uint32_t part_row::run_parts(std::uint32_t runner) noexcept {
-    std::uint32_t part = 0;
-    std::uint32_t ran = 0;
-    if (runner == 0) {
-        run_part(0, &seen_[0]);
-        ++ran;
-    }
-    for (;; ++ran) {
-        const std::uint32_t run = serial_.load(std::memory_order_acquire);
-        if (!take_first(runner, part, run) && !take_of_others(runner, part, run)) return ran;
-        run_part(part, &seen_[runner]);
-    }
+bool part_row::make_stacks(std::uint32_t parts) noexcept {
+    for (std::uint32_t part = 0; part < parts; ++part)
+        if (!strands_[part].stack.make()) return false;
+    return true;
 }
 
-void part_row::run_part(std::uint32_t part, runner_seen* seen) noexcept {
-    const std::int64_t begun_at = begun_at_.load(std::memory_order_relaxed);
-    if (seen != nullptr && seen->parts++ == 0) seen->begun = static_cast<double>(timer::now() - begun_at);
-    running_part self{this, part, count_.load(std::memory_order_relaxed), 0};
+std::uint32_t part_row::run_parts(std::uint32_t runner, std::int64_t spins, runner_waits waits) noexcept {
+    runner_seen& seen = seen_[runner];
+    std::array<std::uint16_t, most_parts> waiting;  // parts
+    std::uint32_t left = 0;
+    std::uint32_t at = 0;  // what they wait for
+    std::uint32_t ran = 0;
+    std::int64_t since = 0;
+    // Before the part has ended, and with it the run, maybe.
+    const auto note_time = [&] {
+        const std::int64_t now = timer::now();
+        seen.ended += static_cast<double>(now - since);
+        since = now;
+    };
+    const auto run = [&](std::uint32_t part) {
+        if (ran++ == 0) {
+            since = timer::now();
+            seen.begun = seen.ended = static_cast<double>(since - begun_at_.load(std::memory_order_relaxed));
+        }
+        ++seen.parts;
+        const bool has_ended =
+            on_stacks_.load(std::memory_order_relaxed) ? enter(part, true) : run_here(part);
+        note_time();
+        if (has_ended) {
+            end_part();
+        } else {
+            at = arrive(part);
+            waiting[left++] = static_cast<std::uint16_t>(part);
+        }
+    };
+    if (runner == 0) run(0);
+    for (;;) {
+        const std::uint32_t serial = serial_.load(std::memory_order_acquire);
+        std::uint32_t part = 0;
+        if (!take_first(runner, part, serial) && !take_of_others(runner, part, serial)) break;
+        run(part);
+    }
+    while (left > 0) {
+        if (waits != nullptr) waits(true);
+        wait_for_meeting(at, spins);
+        if (waits != nullptr) waits(false);
+        since = timer::now();
+        const std::uint32_t came = std::exchange(left, 0);
+        for (std::uint32_t k = 0; k < came; ++k) {
+            const std::uint32_t part = waiting[k];
+            if (!go_on(part)) continue;
+            const bool has_ended = enter(part, false);
+            note_time();
+            if (has_ended) {
+                end_part();
+            } else {
+                at = arrive(part);
+                waiting[left++] = static_cast<std::uint16_t>(part);
+            }
+        }
+    }
+    return ran;
+}
+
+// On the stack of this thread: it has ended then.
+bool part_row::run_here(std::uint32_t part) noexcept {
+    running_part self{this, part, count_.load(std::memory_order_relaxed)};
     running_part* const around = std::exchange(this_part, &self);
     code_.load(std::memory_order_relaxed)(data_.load(std::memory_order_relaxed));
     this_part = around;
-    if (seen != nullptr) seen->ended = static_cast<double>(timer::now() - begun_at);
-    end_part();
+    return true;
+}
+
+// On its own stack, until it has ended, true, or waits for others.
+bool part_row::enter(std::uint32_t part, bool begins) noexcept {
+    strand& one = strands_[part];
+    if (begins) one.self = {this, part, count_.load(std::memory_order_relaxed), 0, 0, 0, &one.stack};
+    running_part* const around = std::exchange(this_part, &one.self);
+    const bool has_ended = begins ? one.stack.start(run_on_stack, this) : one.stack.resume();
+    this_part = around;
+    return has_ended;
+}
+
+void part_row::run_on_stack(void* given) {
+    const auto* const row = static_cast<part_row*>(given);
+    row->code_.load(std::memory_order_relaxed)(row->data_.load(std::memory_order_relaxed));
+}
+
+// A part that was left on its stack waits for the others. What it waits for.
+std::uint32_t part_row::arrive(std::uint32_t part) noexcept {
+    meets_.store(true, std::memory_order_seq_cst);
+    pthread_mutex_lock(&meeting_);
+    const std::uint32_t at = 1 + meetings_.load(std::memory_order_relaxed);
+    ++waiting_;
+    strands_[part].waits_at.store(at, std::memory_order_release);
+    end_meeting_if_all_wait();
+    pthread_mutex_unlock(&meeting_);
+    return at;
+}
+
+void part_row::wait_for_meeting(std::uint32_t at, std::int64_t spins) noexcept {
+    const auto is_over = [&] { return 1 + meetings_.load(std::memory_order_acquire) != at; };
+    if (detail::spin_until(is_over, [spins] { return spins; })) return;
+    pthread_mutex_lock(&meeting_);
+    while (!is_over()) pthread_cond_wait(&met_, &meeting_);
+    pthread_mutex_unlock(&meeting_);
+}
+
+// Whether the calling thread goes on with a part that waited.
+bool part_row::go_on(std::uint32_t part) noexcept {
+    std::atomic<std::uint32_t>& waits_at = strands_[part].waits_at;
+    std::uint32_t at = waits_at.load(std::memory_order_acquire);
+    return at != 0 && 1 + meetings_.load(std::memory_order_acquire) != at &&
+           waits_at.compare_exchange_strong(at, 0, std::memory_order_acq_rel);
 }
 
 void part_row::end_part() noexcept {
@@ -154,17 +246,8 @@ void part_row::end_part() noexcept {
 }
 
 void part_row::join(std::int64_t spins) noexcept {
-    std::int64_t began = 0;
-    for (int looks = 0;; ++looks) {
-        if (left_.load(std::memory_order_acquire) == 0) return;
-        if (looks % looks_at_the_clock_every != 0) {
-            detail::relax_cpu();
-            continue;
-        }
-        const std::int64_t at = timer::now();
-        if (began == 0) began = at;
-        if (at - began >= spins) break;
-    }
+    const auto is_over = [&] { return left_.load(std::memory_order_acquire) == 0; };
+    if (detail::spin_until(is_over, [spins] { return spins; })) return;
     joiner_sleeps_.store(1, std::memory_order_seq_cst);
     for (std::uint32_t left = 0; (left = left_.load(std::memory_order_seq_cst)) != 0;)
         futex_wait(left_, left);
@@ -180,41 +263,62 @@ void part_row::sleep_until_run(std::uint32_t seen) noexcept {
 void* part_row::run_alone(void* given) {
     const part_alone one = *static_cast<part_alone*>(given);
     std::free(given);
-    one.row->run_part(one.number, nullptr);
+    part_row& row = *one.row;
+    if (one.begins) {
+        row.run_here(one.number);
+        row.end_part();
+        return nullptr;
+    }
+    do {
+        if (row.enter(one.number, false)) {
+            row.end_part();
+            return nullptr;
+        }
+        row.wait_for_meeting(row.arrive(one.number), 0);
+    } while (row.go_on(one.number));
     return nullptr;
+}
+
+void part_row::start_thread(std::uint32_t part, bool begins) noexcept {
+    rescued_.store(true, std::memory_order_relaxed);
+    auto* const one = static_cast<part_alone*>(std::malloc(sizeof(part_alone)));
+    if (one != nullptr) {
+        *one = {this, part, begins};
+        if (starts_(run_alone, one)) return;
+    }
+    constexpr char words[] = "libtauto-waits.so: no thread can be started for a parallel region\n";
+    static_cast<void>(!write(STDERR_FILENO, words, sizeof words - 1));
+    std::abort();
 }
 
 void part_row::start_unbegun(std::uint32_t run) noexcept {
     const std::uint32_t runners = runners_.load(std::memory_order_relaxed);
     for (std::uint32_t k = 0; k < runners; ++k)
-        for (std::uint32_t part = 0; take_last(k, part, run);) {
-            rescued_.store(true, std::memory_order_relaxed);
-            auto* const one = static_cast<part_alone*>(std::malloc(sizeof(part_alone)));
-            if (one != nullptr) {
-                *one = {this, part};
-                if (starts_(run_alone, one)) continue;
-            }
-            constexpr char words[] = "libtauto-waits.so: no thread can be started for a parallel region\n";
-            static_cast<void>(!write(STDERR_FILENO, words, sizeof words - 1));
-            std::abort();
-        }
+        for (std::uint32_t part = 0; take_last(k, part, run);) start_thread(part, true);
+}
+
+void part_row::start_waiting() noexcept {
+    const std::uint32_t parts = count_.load(std::memory_order_relaxed);
+    for (std::uint32_t part = 0; part < parts; ++part)
+        if (go_on(part)) start_thread(part, false);
 }
 
 void part_row::end_meeting_if_all_wait() noexcept {
     if (waiting_ == 0 || waiting_ < left_.load(std::memory_order_seq_cst)) return;
     waiting_ = 0;
-    ++meetings_;
+    meetings_.fetch_add(1, std::memory_order_release);
     pthread_cond_broadcast(&met_);
 }
 
 void part_row::meet() noexcept {
+    if (own_stack* const stack = this_part->stack; stack != nullptr) return stack->leave();
     meets_.store(true, std::memory_order_seq_cst);
     start_unbegun(serial_.load(std::memory_order_acquire));
     pthread_mutex_lock(&meeting_);
-    const std::uint32_t before = meetings_;
+    const std::uint32_t before = meetings_.load(std::memory_order_relaxed);
     ++waiting_;
     end_meeting_if_all_wait();
-    while (meetings_ == before) pthread_cond_wait(&met_, &meeting_);
+    while (meetings_.load(std::memory_order_relaxed) == before) pthread_cond_wait(&met_, &meeting_);
     pthread_mutex_unlock(&meeting_);
 }
 
@@ -228,6 +332,7 @@ void part_row::forget_runners() noexcept {
     joiner_sleeps_.store(0, std::memory_order_relaxed);
     left_.store(0, std::memory_order_relaxed);
     for (queue& one : queues_) one.word.store(0, std::memory_order_relaxed);
+    for (strand& one : strands_) one.waits_at.store(0, std::memory_order_relaxed);
     meeting_ = PTHREAD_MUTEX_INITIALIZER;
     met_ = PTHREAD_COND_INITIALIZER;
     waiting_ = 0;

@@ -4,7 +4,8 @@
 // A region of GCC's OpenMP has as many equal parts as its team has threads. Where there are more of them than
 // CPUs, each wants a thread of its own, which has to be woken up and to take its turn: some 30 µs a region.
 // Here as many threads as CPUs take them, so a fast CPU gets more of them than a slow one. A part sees the
-// number that its thread would have had.
+// number that its thread would have had. Parts that wait for each other are run on stacks of their own: who
+// comes to a barrier is left there, and its runner goes on with the next part.
 
 #include <pthread.h>
 
@@ -12,6 +13,8 @@
 #include <atomic>
 #include <cstdint>
 #include <span>
+
+#include "balance/waits/own_stack.hpp"
 
 namespace tauto::balance {
 
@@ -28,17 +31,22 @@ struct running_part {
     std::uint32_t singles = 0;  ///< places where one part takes all, come past so far
     unsigned section = 0;       ///< of those that it has taken
     unsigned sections_left = 0;
+    own_stack* stack = nullptr;  ///< null: it is on the stack of its thread
 };
 
 /// Null where the calling thread runs no part of a row.
 running_part*& part_in_row() noexcept;
 
-/// How a runner did in a run of a region: ns since it began.
+/// How a runner did in a run of a region: ns since it began, without those in which its parts waited for
+/// others.
 struct runner_seen {
     std::uint32_t parts = 0;
     double begun = 0;
     double ended = 0;
 };
+
+/// What a runner is told: all of its parts wait for those of others from now on, or no longer.
+using runner_waits = void (*)(bool begins);
 
 /// One region at a time, forked by one thread, which is runner 0, and runs part 0: a program may rely on that
 /// (`master`).
@@ -52,8 +60,13 @@ struct runner_seen {
 ///   `begun_at_`) stays as it is.
 /// - `left_` is the number of parts that have not ended. The forking thread begins another run only when it
 ///   is 0, and nobody can take anything then.
-/// - A part may wait for the others at a barrier only when each of them has a thread: who comes to one
-///   starts threads for all that nobody has begun. A barrier is over when all that have not ended wait.
+/// - A part may wait for the others at a barrier only when each of them is run by then: who comes to one on
+///   its thread's stack starts threads for all that nobody has begun; who comes on one of its own leaves
+///   that, and its runner begins its other parts. A barrier is over when all that have not ended wait.
+/// - `waits_at` of a part is 0, or 1 + the number of meetings before the one at which it waits, with nobody
+/// on
+///   its stack. Who makes it 0 again, once that meeting is over, goes on with the part: its runner, or a
+///   thread that was started for it.
 ///
 /// Memory orders: the word of a queue is released at the start of a run and acquired by who takes a part of
 /// it, so he sees what the run is. `left_` is an acquire and a release, so the end of a run comes after all
@@ -70,11 +83,16 @@ class part_row {
     /// By the forking thread. `counts`: how many parts each runner shall take, at most `most_runners`, with a
     /// sum of at most `most_parts`. The first is the forking thread's own, so it has one at least. Runner k
     /// may take what runner j has not begun where `speeds[k]` is not clearly below `speeds[j]`.
+    /// With `on_stacks` (see make_stacks) each part is on one of its own.
     void begin(void (*code)(void*), void* data, std::span<const std::uint32_t> counts,
-               std::span<const double> speeds) noexcept;
+               std::span<const double> speeds, bool on_stacks = false) noexcept;
 
-    /// By runner k: runs its parts, then those that it may take from others. How many it has run.
-    std::uint32_t run_parts(std::uint32_t runner) noexcept;
+    /// Before the first run of so many parts on stacks: false where there is no memory for them.
+    bool make_stacks(std::uint32_t parts) noexcept;
+
+    /// By runner k: runs its parts, then those that it may take from others. How many it has run. Where its
+    /// parts wait for those of others, it spins for as many ns before it sleeps.
+    std::uint32_t run_parts(std::uint32_t runner, std::int64_t spins, runner_waits waits = nullptr) noexcept;
 
     /// By the forking thread, when it finds nothing more to run: until all parts have ended. It spins for as
     /// many ns before it sleeps.
@@ -92,6 +110,14 @@ class part_row {
     /// By anybody: each part of this run that nobody has begun gets a thread of its own. The end of the
     /// process where the system has none, as in GCC's runtime.
     void start_unbegun(std::uint32_t run) noexcept;
+    /// The same for each part that may go on behind a barrier and with which nobody has gone on.
+    void start_waiting() noexcept;
+    /// It grows with each run and each meeting.
+    std::uint64_t progress() const noexcept {
+        return std::uint64_t{serial_.load(std::memory_order_acquire)} << 32 |
+               meetings_.load(std::memory_order_acquire);
+    }
+    std::uint32_t meetings() const noexcept { return meetings_.load(std::memory_order_relaxed); }
 
     /// By a part: all parts meet here.
     void meet() noexcept;
@@ -124,9 +150,15 @@ class part_row {
     bool take_first(std::uint32_t runner, std::uint32_t& part, std::uint32_t run) noexcept;
     bool take_last(std::uint32_t runner, std::uint32_t& part, std::uint32_t run) noexcept;
     bool take_of_others(std::uint32_t runner, std::uint32_t& part, std::uint32_t run) noexcept;
-    void run_part(std::uint32_t part, runner_seen* seen) noexcept;
+    bool run_here(std::uint32_t part) noexcept;
+    bool enter(std::uint32_t part, bool begins) noexcept;
+    static void run_on_stack(void* given);
+    std::uint32_t arrive(std::uint32_t part) noexcept;
+    void wait_for_meeting(std::uint32_t at, std::int64_t spins) noexcept;
+    bool go_on(std::uint32_t part) noexcept;
     void end_part() noexcept;
     void end_meeting_if_all_wait() noexcept;
+    void start_thread(std::uint32_t part, bool begins) noexcept;
     void sleep_until_run(std::uint32_t seen) noexcept;
     static void* run_alone(void* given);
 
@@ -145,10 +177,17 @@ class part_row {
     std::atomic<std::uint32_t> singles_{0};  // places where somebody has taken all
     std::atomic<bool> meets_{false};
     std::atomic<bool> rescued_{false};
+    std::atomic<bool> on_stacks_{false};
     pthread_mutex_t meeting_ = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t met_ = PTHREAD_COND_INITIALIZER;
-    std::uint32_t waiting_ = 0;   // under `meeting_`
-    std::uint32_t meetings_ = 0;  // under `meeting_`
+    std::uint32_t waiting_ = 0;               // under `meeting_`
+    std::atomic<std::uint32_t> meetings_{0};  // changes under `meeting_`
+    struct strand {
+        own_stack stack;
+        running_part self;
+        std::atomic<std::uint32_t> waits_at{0};
+    };
+    std::array<strand, most_parts> strands_{};  // of the parts, where they have stacks
     alignas(64) std::atomic<std::uint32_t> serial_{0};
     std::atomic<std::uint32_t> sleepers_{0};
 };
@@ -158,21 +197,31 @@ std::int64_t row_clock() noexcept;  // ns
 void relax_cpu() noexcept;
 }  // namespace detail
 
-template <class Spins>
-std::uint32_t part_row::wait_for_run(std::uint32_t seen, Spins spins) noexcept {
+namespace detail {
+/// Spins until `is_over()`, or for `spins()` ns; whether it is over.
+template <class IsOver, class Spins>
+bool spin_until(IsOver is_over, Spins spins) noexcept {
     constexpr int looks_at_the_clock_every = 32;
     std::int64_t began = 0;
-    for (int looks = 0;; ++looks) {
-        const std::uint32_t now = serial_.load(std::memory_order_acquire);
-        if (now != seen) return now;
+    for (int looks = 0; !is_over(); ++looks) {
         if (looks % looks_at_the_clock_every != 0) {
-            detail::relax_cpu();
+            relax_cpu();
             continue;
         }
-        const std::int64_t at = detail::row_clock();
+        const std::int64_t at = row_clock();
         if (began == 0) began = at;
-        if (at - began >= spins()) sleep_until_run(seen);
+        if (at - began >= spins()) return false;
     }
+    return true;
+}
+}  // namespace detail
+
+template <class Spins>
+std::uint32_t part_row::wait_for_run(std::uint32_t seen, Spins spins) noexcept {
+    std::uint32_t now = seen;
+    const auto has_begun = [&] { return (now = serial_.load(std::memory_order_acquire)) != seen; };
+    while (!detail::spin_until(has_begun, spins)) sleep_until_run(seen);
+    return now;
 }
 
 }  // namespace tauto::balance

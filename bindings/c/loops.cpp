@@ -150,7 +150,7 @@ tauto_status tauto_find(tauto_team* given, int64_t first, int64_t last,
         const auto is_chosen = [=](std::int64_t i) { return chosen(context, first + i) != 0; };
         const std::int64_t n = detail::strided_count(first, last, 1);
         const std::int64_t found =
-            detail::find_first(members, n, is_chosen, algorithm_options_of(name, options));
+            detail::find_first<void>(members, n, is_chosen, algorithm_options_of(name, options));
         *place = found < n ? first + found : last;
     });
 }

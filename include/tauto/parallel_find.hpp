@@ -130,7 +130,7 @@ index find_alone(index n, Chosen& chosen) {
     return found;
 }
 
-// The first i with chosen(i), else n. In: what chosen() looks at, as search_by() has it.
+// The first i with chosen(i), else n. In: where chosen() looks, void where that is not known.
 template <class In, class Chosen>
 index find_first(team& members, index n, Chosen& chosen, const algorithm_options& options) {
     // Blocks of 16 to 4096 elements, a power of two: at least 32 of them from 512 elements on.

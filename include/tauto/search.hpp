@@ -170,7 +170,7 @@ class search_ways {
 template <class Chosen>
 inline search_ways search_ways_of;
 
-// search() in one of the ways. In: what the predicate looks at.
+// search() in one of the ways. In: where the predicate looks.
 template <class In, class Chosen>
 [[nodiscard]] index search_by(search_ways::way which, range r, Chosen& chosen) {
 #if defined(__x86_64__)

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cfenv>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <numeric>
@@ -43,7 +45,7 @@ class rows {
                 for (std::uint32_t seen = 0;;) {
                     seen = row.wait_for_run(seen, [this] { return spins_; });
                     if (ended) return;
-                    row.run_parts(k);
+                    row.run_parts(k, spins_);
                 }
             });
     }
@@ -56,10 +58,11 @@ class rows {
     rows(const rows&) = delete;
     rows& operator=(const rows&) = delete;
 
-    void run(const std::vector<std::uint32_t>& counts, void (*code)(void*), std::vector<double> speeds = {}) {
-        speeds.resize(counts.size(), 1.0);
-        row.begin(code, this, counts, speeds);
-        row.run_parts(0);
+    void run(const std::vector<std::uint32_t>& counts, void (*code)(void*), bool on_stacks = false) {
+        const std::vector<double> speeds(counts.size(), 1.0);
+        if (on_stacks) REQUIRE(row.make_stacks(std::reduce(counts.begin(), counts.end())));
+        row.begin(code, this, counts, speeds, on_stacks);
+        row.run_parts(0, spins_);
         row.join(spins_);
     }
 
@@ -79,6 +82,18 @@ rows& mine(void* data) {
 
 void count_part(void* data) {
     ++mine(data).ran[part_in_row()->number];
+}
+
+// Six times. Counts what a part sees of others that have not come so far.
+void meet_often(void* data) {
+    rows& here = mine(data);
+    running_part& self = *part_in_row();
+    for (int phase = 1; phase <= 3; ++phase) {
+        here.ran[self.number] = phase;
+        self.row->meet();
+        for (std::uint32_t k = 0; k < self.count; ++k) here.value += here.ran[k] < phase ? 1 : 0;
+        self.row->meet();
+    }
 }
 
 }  // namespace
@@ -134,9 +149,9 @@ TEST_SUITE("rows of parts") {
             const std::array<std::uint32_t, 2> counts{2, 0};
             const std::array<double, 2> speeds{1.0, speed};
             row.begin([](void* data) { static_cast<given*>(data)->began = true; }, &both, counts, speeds);
-            CHECK(row.run_parts(1) == (speed == 1.0 ? 1 : 0));  // not the first
+            CHECK(row.run_parts(1, 0) == (speed == 1.0 ? 1 : 0));  // not the first
             CHECK(began == (speed == 1.0));
-            row.run_parts(0);
+            row.run_parts(0, 0);
             row.join(0);
         }
     }
@@ -146,28 +161,119 @@ TEST_SUITE("rows of parts") {
         for (int run = 0; run < 50; ++run) {
             all.value = 0;
             for (auto& one : all.ran) one = 0;
-            all.run({5, 2, 1}, [](void* data) {
-                rows& here = mine(data);
-                running_part& self = *part_in_row();
-                for (int phase = 1; phase <= 3; ++phase) {
-                    here.ran[self.number] = phase;
-                    self.row->meet();
-                    for (std::uint32_t k = 0; k < self.count; ++k) here.value += here.ran[k] < phase ? 1 : 0;
-                    self.row->meet();
-                }
-            });
+            all.run({5, 2, 1}, meet_often);
             REQUIRE(all.value == 0);
             REQUIRE(all.row.has_met());
             REQUIRE(all.row.was_rescued());
         }
     }
 
-    TEST_CASE("a meeting does not wait for parts that have ended without one") {
+    TEST_CASE("parts on stacks of their own meet, and none has a thread of its own") {
+        for (const std::int64_t spins : {0, 20'000}) {
+            rows all(2, spins);
+            for (int run = 0; run < 200; ++run) {
+                all.value = 0;
+                for (auto& one : all.ran) one = 0;
+                const std::uint32_t met = all.row.meetings();
+                all.run({5, 2, 1}, meet_often, true);
+                REQUIRE(all.value == 0);
+                REQUIRE(all.row.has_met());
+                REQUIRE(all.row.meetings() - met == 6);
+                REQUIRE_FALSE(all.row.was_rescued());
+                all.run({1, 4}, count_part, true);
+                REQUIRE_FALSE(all.row.has_met());
+            }
+        }
+    }
+
+    TEST_CASE("a part on a stack of its own has its number, its variables and its thread's way of rounding") {
         rows all(1);
-        all.run({3, 1}, [](void*) {
-            if (part_in_row()->number != 2) part_in_row()->row->meet();
+        const int before = std::fegetround();
+        std::fesetround(FE_UPWARD);
+        all.run(
+            {4, 3},
+            [](void* data) {
+                const std::uint32_t number = part_in_row()->number;
+                const double a = 1 + number;
+                const double third = a / 3;
+                if (number % 2 == 0) {
+                    try {
+                        throw static_cast<int>(number);
+                    } catch (int caught) {
+                        mine(data).value += caught == static_cast<int>(number) ? 0 : 1;
+                    }
+                }
+                part_in_row()->row->meet();
+                volatile const double again = a;
+                mine(data).value += part_in_row()->number == number && again / 3 == third ? 0 : 1;
+            },
+            true);
+        std::fesetround(before);
+        CHECK(all.value == 0);
+    }
+
+    TEST_CASE("a runner's time is that of its parts, without their waits for others") {
+        rows all(0);
+        static bool waits = false;
+        REQUIRE(all.row.make_stacks(2));
+        const std::array<std::uint32_t, 2> counts{1, 1};
+        const std::array<double, 2> speeds{0.5, 1};  // so the first takes none of the second
+        all.row.begin([](void*) { part_in_row()->row->meet(); }, nullptr, counts, speeds, true);
+        std::thread late([&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            all.row.run_parts(1, 0);
         });
-        CHECK(all.row.has_met());
+        all.row.run_parts(0, 0, [](bool begins) { waits = begins; });
+        all.row.join(0);
+        late.join();
+        CHECK_FALSE(waits);
+        for (const std::uint32_t k : {0U, 1U}) {
+            CHECK(all.row.seen(k).parts == 1);
+            CHECK(all.row.seen(k).ended - all.row.seen(k).begun < 40e6);
+        }
+    }
+
+    TEST_CASE("a meeting does not wait for parts that have ended without one") {
+        for (const bool on_stacks : {false, true}) {
+            rows all(1);
+            all.run(
+                {3, 1},
+                [](void*) {
+                    if (part_in_row()->number != 2) part_in_row()->row->meet();
+                },
+                on_stacks);
+            CHECK(all.row.has_met());
+        }
+    }
+
+    TEST_CASE("who waits in memory for a part that could go on is helped by a thread for it") {
+        rows all(0);
+        std::atomic<bool> over{false};
+        std::thread looks([&] {
+            while (!over) all.row.start_waiting();
+        });
+        for (int run = 0; run < 100; ++run) {
+            for (auto& one : all.ran) one = 0;
+            all.value = 0;
+            all.run(
+                {4},
+                [](void* data) {
+                    rows& here = mine(data);
+                    const std::uint32_t number = part_in_row()->number;
+                    for (int phase = 1; phase <= 3; ++phase) {
+                        part_in_row()->row->meet();
+                        here.ran[number] = phase;
+                        // Each waits for the next one.
+                        while (number < 3 && here.ran[number + 1] < phase) std::this_thread::yield();
+                    }
+                    here.value += 1;
+                },
+                true);
+            REQUIRE(all.value == 4);
+            REQUIRE(all.row.was_rescued());
+        }
+        over = true;
+        looks.join();
     }
 
     TEST_CASE("of each place at which one part takes all, one does") {
@@ -288,13 +394,68 @@ TEST_SUITE("choice of a row of parts") {
         CHECK(choice.counts()[1] == 3);
     }
 
-    TEST_CASE("a region whose parts wait for each other is refused for ever") {
+    TEST_CASE("a region whose parts wait for each other is looked at anew, with stacks for its parts") {
+        part_choice choice;
+        choice.begin(6, told);
+        machine on;
+        for (int run = 0; run < 100; ++run) on.run(choice);
+        CHECK(choice.in_a_row());
+        CHECK_FALSE(choice.on_stacks());
+        choice.parts_meet();
+        CHECK(choice.on_stacks());
+        CHECK_FALSE(choice.in_a_row());
+        for (int run = 0; run < 200; ++run) {
+            choice.parts_meet();  // again and again
+            on.run(choice);
+        }
+        CHECK(choice.in_a_row());
+        on.threads_take = 100e3;
+        for (int run = 0; run < 20'000; ++run) on.run(choice);
+        CHECK_FALSE(choice.in_a_row());
+    }
+
+    TEST_CASE("ways are compared by the time of a phase, however many a run has") {
+        part_choice choice;
+        choice.begin(6, told);
+        choice.parts_meet();
+        // Phases take 12 ms in both ways, though runs in a row have few of them: too long to be run so.
+        for (int run = 0; run < 5'000; ++run) {
+            if (choice.in_a_row())
+                choice.note_row(12e6, std::array<runner_seen, 2>{}, 1);
+            else
+                choice.note_threads(120e6, 10);
+        }
+        CHECK_FALSE(choice.in_a_row());
+    }
+
+    TEST_CASE("one block of a trial that was disturbed decides nothing") {
+        for (int disturbed = 0; disturbed < 6; ++disturbed) {
+            part_choice choice;
+            choice.begin(6, told);
+            const machine on;
+            int block = -1;  // of the trial
+            bool before = false;
+            for (int run = 0; run < 150; ++run) {
+                if (choice.in_a_row() != before || block < 0) {
+                    before = choice.in_a_row();
+                    if (before || block >= 0) ++block;
+                }
+                machine now = on;
+                if (block == disturbed) now.part *= 10, now.threads_take *= 10;
+                now.run(choice);
+            }
+            CHECK(choice.in_a_row());
+        }
+    }
+
+    TEST_CASE("a region that is refused is never run in a row again") {
         part_choice choice;
         choice.begin(6, told);
         const machine on;
-        for (int run = 0; run < 6; ++run) on.run(choice);
+        for (int run = 0; run < 100; ++run) on.run(choice);
         CHECK(choice.in_a_row());
         choice.refuse();
+        choice.parts_meet();
         for (int run = 0; run < 20'000; ++run) {
             on.run(choice);
             REQUIRE_FALSE(choice.in_a_row());

@@ -11,7 +11,8 @@
 
 #include "conversation.h"
 
-enum { runs = 60, most = 64, size = 60000, looked_at = 5 };
+// A region is looked at for up to 66 runs before it is run otherwise.
+enum { runs = 800, most = 64, size = 60000, looked_at = 80 };
 
 static double numbers[size];
 static atomic_int seen[most];
@@ -143,6 +144,43 @@ static long neighbour(int run) {
     return done;
 }
 
+// The same behind a barrier.
+static long wave(int run) {
+    for (int k = 0; k < most; ++k) flags[k] = 0;
+    int done = 0;
+#pragma omp parallel reduction(+ : done)
+    {
+        const int self = omp_get_thread_num();
+        if (run > looked_at) {
+#pragma omp barrier
+            if (self + 1 < omp_get_num_threads())
+                while (!flags[self + 1]) sched_yield();
+            flags[self] = 1;
+#pragma omp barrier
+            done += flags[0];
+        }
+    }
+    return done;
+}
+
+// What a part keeps on its stack is still there behind a barrier.
+static long kept(int run) {
+    long all = 0;
+#pragma omp parallel reduction(+ : all)
+    {
+        const int self = omp_get_thread_num();
+        double own[2000];
+        for (int k = 0; k < 2000; ++k) own[k] = self + k % (run + 1);
+#pragma omp for schedule(static)
+        for (int i = 0; i < size; ++i) numbers[i] = i % 100;
+#pragma omp for schedule(static)
+        for (int i = 0; i < size; ++i) all += (long)numbers[size - 1 - i];
+        for (int k = 0; k < 2000; ++k) all += own[k] == self + k % (run + 1);
+        all += 1000000L * (self == omp_get_thread_num());
+    }
+    return all;
+}
+
 static long nested(int run) {
     long all = 0;
     int teams = 0;
@@ -185,7 +223,7 @@ static long locked(int run) {
 // A child has none of the threads.
 static long forked(int run) {
     loop();
-    if (run % 20 == 10) {
+    if (run > looked_at && run % 20 == 10) {
         fflush(stdout);
         const pid_t child = fork();
         if (child == 0) _exit(run);
@@ -208,7 +246,8 @@ int main(int count, char** words) {
         long (*run)(int);
     } ways[] = {{"plain", plain},   {"sum", sum},       {"asked", asked},   {"barrier", barrier},
                 {"single", single}, {"nowait", nowait}, {"shared", shared}, {"neighbour", neighbour},
-                {"nested", nested}, {"locked", locked}, {"forked", forked}, {"left", sum}};
+                {"wave", wave},     {"kept", kept},     {"nested", nested}, {"locked", locked},
+                {"forked", forked}, {"left", sum}};
     if (count != 2) return 2;
     loop();  // the runtime starts its threads
     printf("begun\n");
