@@ -65,7 +65,9 @@ constinit part_row the_row{start_detached};
 // What the threads of this library know. They only read it.
 std::atomic<std::int64_t> helpers_spin{0};  // ns
 std::atomic<std::uint64_t> places{0};       // that the forking thread had come past when it forked
+std::atomic<int> most_threads{0};           // of a team without a number that a part would fork
 std::atomic<bool> rows_end{false};
+std::atomic<bool> nests{false};  // the program has asked for teams inside of teams
 
 // One thread's regions are run in rows: that of the process itself. All of this is its own.
 struct {
@@ -231,24 +233,23 @@ void seat_runners(const page& here, std::uint16_t own_cpu) noexcept {
     }
 }
 
-// For a region that this thread forks now, with as many parts as its team has threads; null where it must
-// have them all.
+// For a region that this thread forks now, with as many parts as its team has threads: `threads`, or 0 where
+// it names no number; null where it must have them all.
 part_choice* choice_for(void (*code)(void*), unsigned threads, unsigned flags) noexcept {
     page* here = the_page();
     const slot* own = this_thread.own;
     if (here == nullptr || own == nullptr || here->lending.load(std::memory_order_relaxed) == 0)
         return nullptr;
     constexpr unsigned places_asked = 7;
-    if (threads != 0 || (flags & places_asked) != 0 || this_thread.in_region || known.is_broken ||
-        tasks_seen.load(std::memory_order_relaxed))
+    if ((flags & places_asked) != 0 || this_thread.in_region || known.is_broken ||
+        tasks_seen.load(std::memory_order_relaxed) || nests.load(std::memory_order_relaxed))
         return nullptr;
     const hold_value seat = own->held.read(std::memory_order_relaxed);
     if (seat.state != is_held || seat.on == 0 || seat.on > most_cpus) return nullptr;
     if (own->thread() != getpid()) return nullptr;
-    const auto parts = static_cast<std::uint32_t>(omp_get_max_threads());
+    const auto parts = threads != 0 ? threads : static_cast<std::uint32_t>(omp_get_max_threads());
     if (seat.on != known.own_cpu) seat_runners(*here, seat.on);
-    if (known.runners < 2 || parts <= known.runners || parts > most_parts || !parts_can_share_a_thread())
-        return nullptr;
+    if (known.runners < 2 || parts < 2 || parts > most_parts || !parts_can_share_a_thread()) return nullptr;
     auto at = reinterpret_cast<std::uintptr_t>(code) / 16;
     for (std::size_t tries = 0; tries < most_codes; ++tries, ++at) {
         auto& one = known.codes[at % most_codes];
@@ -266,14 +267,15 @@ std::int64_t spinning_suits(const part_choice& choice) noexcept {
     return may_spin() && choice.length() < worth_spinning ? spins : 0;
 }
 
-void run_in_a_row(part_choice& choice, void (*code)(void*), void* data) noexcept {
+void run_in_a_row(part_choice& choice, void (*code)(void*), void* data, const shared_work* work) noexcept {
     const std::int64_t spinning = spinning_suits(choice);
-    helpers_spin.store(spinning, std::memory_order_relaxed);
+    helpers_spin.store(choice.counts().size() > 1 ? spinning : 0, std::memory_order_relaxed);
     places.store(places_of(this_thread.own), std::memory_order_relaxed);
+    most_threads.store(omp_get_max_threads(), std::memory_order_relaxed);
     const timer::nanoseconds began = timer::now();
     this_thread.in_region = true;
     const std::uint32_t met = the_row.meetings();
-    the_row.begin(code, data, choice.counts(), choice.speeds(), choice.on_stacks());
+    the_row.begin(code, data, choice.counts(), choice.speeds(), choice.on_stacks(), work);
     the_row.run_parts(0, spinning, note_wait);
     this_thread.in_region = false;
     forked_region region{&this_thread, nullptr, true};
@@ -284,14 +286,16 @@ void run_in_a_row(part_choice& choice, void (*code)(void*), void* data) noexcept
     if (page* here = the_page()) here->in_a_row.fetch_add(1, std::memory_order_relaxed);
     if (the_row.has_met() && !choice.on_stacks()) return choice.parts_meet();
     if (the_row.was_rescued()) return choice.refuse();
+    if (the_row.has_shared_out()) choice.parts_share_out();
     std::array<runner_seen, most_runners> seen;
     for (std::uint32_t k = 0; k < known.runners; ++k) seen[k] = the_row.seen(k);
     choice.note_row(took, {seen.data(), known.runners}, 1 + the_row.meetings() - met);
 }
 
 // A region inside of a part of a row has one part.
-void run_alone(void (*code)(void*), void* data) {
+void run_alone(void (*code)(void*), void* data, const shared_work* work) {
     running_part inside;
+    if (work != nullptr) inside.work = *work;
     running_part* const around = std::exchange(part_in_row(), &inside);
     code(data);
     part_in_row() = around;
@@ -333,32 +337,33 @@ bool fork_gcc(original_function& name, void (*code)(void*), void* data, Rest... 
     return region.meets.load(std::memory_order_relaxed);
 }
 
-// The same inside of a part of a row, where the runtime knows nothing of a team.
+// `work`: of a region that is a loop or sections, null where it is none; `rest`: what follows the number of
+// threads.
 template <class... Rest>
-void fork_one(original_function& name, void (*code)(void*), void* data, Rest... rest) {
-    running_part* const around = std::exchange(part_in_row(), nullptr);
-    fork_gcc(name, code, data, rest...);
-    part_in_row() = around;
-}
-
-void fork_parallel(void (*code)(void*), void* data, unsigned threads, unsigned flags) {
-    if (part_in_row() != nullptr) return run_alone(code, data);
+void fork_parallel(original_function& name, const shared_work* work, void (*code)(void*), void* data,
+                   unsigned threads, unsigned flags, Rest... rest) {
+    if (part_in_row() != nullptr) return run_alone(code, data, work);
     part_choice* const choice = choice_for(code, threads, flags);
     if (choice != nullptr && choice->in_a_row()) {
         if (choice->on_stacks() && !the_row.make_stacks(choice->parts())) choice->refuse();
         known.is_broken = !start_helpers();
-        if (!known.is_broken && choice->in_a_row() && helpers_sit()) return run_in_a_row(*choice, code, data);
+        if (!known.is_broken && choice->in_a_row() && helpers_sit())
+            return run_in_a_row(*choice, code, data, work);
     }
     if (choice == nullptr || choice->in_a_row()) {
-        fork_gcc(real_GOMP_parallel, code, data, threads, flags);
+        fork_gcc(name, code, data, threads, rest...);
         return;
     }
     const timer::nanoseconds began = timer::now();
     const std::uint64_t before = places_of(this_thread.own);
-    const bool meets = fork_gcc(real_GOMP_parallel, code, data, threads, flags);
+    const bool meets = fork_gcc(name, code, data, threads, rest...);
     const std::uint64_t phases = std::max<std::uint64_t>(1, places_of(this_thread.own) - before);
     if (meets) choice->parts_meet();
     choice->note_threads(static_cast<double>(timer::now() - began), static_cast<std::uint32_t>(phases));
+}
+
+int most_threads_in(const running_part& part) noexcept {
+    return part.row == nullptr ? 1 : most_threads.load(std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -389,31 +394,27 @@ void end_rows_of_this_thread() noexcept {
 using namespace tauto::balance;
 
 TAUTO_IN_FRONT void GOMP_parallel(void (*code)(void*), void* data, unsigned threads, unsigned flags) {
-    fork_parallel(code, data, threads, flags);
+    fork_parallel(real_GOMP_parallel, nullptr, code, data, threads, flags, flags);
 }
 
 // Regions that are a loop or sections, and differ in what follows code, data and the number of threads.
-#define TAUTO_REGION(NAME, PARAMETERS, ...)                 \
-    TAUTO_IN_FRONT void NAME PARAMETERS;                    \
-    TAUTO_RUNTIME(NAME);                                    \
-    TAUTO_IN_FRONT void NAME PARAMETERS {                   \
-        if (part_in_row() != nullptr) {                     \
-            threads = 1;                                    \
-            fork_one(real_##NAME, code, data, __VA_ARGS__); \
-        } else {                                            \
-            fork_gcc(real_##NAME, code, data, __VA_ARGS__); \
-        }                                                   \
+#define TAUTO_REGION(NAME, WORK, PARAMETERS, ...)                                   \
+    TAUTO_IN_FRONT void NAME PARAMETERS;                                            \
+    TAUTO_RUNTIME(NAME);                                                            \
+    TAUTO_IN_FRONT void NAME PARAMETERS {                                           \
+        const shared_work work = WORK;                                              \
+        fork_parallel(real_##NAME, &work, code, data, threads, flags, __VA_ARGS__); \
     }
 
-TAUTO_REGION(GOMP_parallel_sections,
-             (void (*code)(void*), void* data, unsigned threads, unsigned count, unsigned flags), threads,
-             count, flags)
+TAUTO_REGION(GOMP_parallel_sections, sections_work(count),
+             (void (*code)(void*), void* data, unsigned threads, unsigned count, unsigned flags), count,
+             flags)
 
 #define TAUTO_LOOP_REGION(NAME)                                                                       \
-    TAUTO_REGION(NAME,                                                                                \
+    TAUTO_REGION(NAME, signed_loop_work(start, end, step, chunk),                                     \
                  (void (*code)(void*), void* data, unsigned threads, long start, long end, long step, \
                   long chunk, unsigned flags),                                                        \
-                 threads, start, end, step, chunk, flags)
+                 start, end, step, chunk, flags)
 TAUTO_LOOP_REGION(GOMP_parallel_loop_static)
 TAUTO_LOOP_REGION(GOMP_parallel_loop_dynamic)
 TAUTO_LOOP_REGION(GOMP_parallel_loop_guided)
@@ -421,10 +422,10 @@ TAUTO_LOOP_REGION(GOMP_parallel_loop_nonmonotonic_dynamic)
 TAUTO_LOOP_REGION(GOMP_parallel_loop_nonmonotonic_guided)
 
 #define TAUTO_RUNTIME_LOOP_REGION(NAME)                                                               \
-    TAUTO_REGION(NAME,                                                                                \
+    TAUTO_REGION(NAME, signed_loop_work(start, end, step, 1),                                         \
                  (void (*code)(void*), void* data, unsigned threads, long start, long end, long step, \
                   unsigned flags),                                                                    \
-                 threads, start, end, step, flags)
+                 start, end, step, flags)
 TAUTO_RUNTIME_LOOP_REGION(GOMP_parallel_loop_runtime)
 TAUTO_RUNTIME_LOOP_REGION(GOMP_parallel_loop_nonmonotonic_runtime)
 TAUTO_RUNTIME_LOOP_REGION(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
@@ -438,8 +439,8 @@ TAUTO_ANSWER(omp_get_thread_num, part->number)
 TAUTO_ANSWER(omp_get_thread_num_, part->number)
 TAUTO_ANSWER(omp_get_num_threads, part->count)
 TAUTO_ANSWER(omp_get_num_threads_, part->count)
-TAUTO_ANSWER(omp_get_max_threads, part->count)
-TAUTO_ANSWER(omp_get_max_threads_, part->count)
+TAUTO_ANSWER(omp_get_max_threads, most_threads_in(*part))
+TAUTO_ANSWER(omp_get_max_threads_, most_threads_in(*part))
 TAUTO_ANSWER(omp_in_parallel, true)
 TAUTO_ANSWER(omp_in_parallel_, true)
 
@@ -454,3 +455,16 @@ TAUTO_SET(omp_set_num_threads, int)
 TAUTO_SET(omp_set_num_threads_, const std::int32_t*)
 TAUTO_SET(omp_set_dynamic, int)
 TAUTO_SET(omp_set_dynamic_, const std::int32_t*)
+
+// Who asks for teams inside of teams gets them.
+#define TAUTO_LEVELS(NAME, TYPE, LEVELS)                                        \
+    TAUTO_IN_FRONT void NAME(TYPE value);                                       \
+    TAUTO_RUNTIME(NAME);                                                        \
+    TAUTO_IN_FRONT void NAME(TYPE value) {                                      \
+        if ((LEVELS) > 1) nests.store(true, std::memory_order_relaxed);         \
+        if (part_in_row() == nullptr) original<void(TYPE)>(real_##NAME)(value); \
+    }
+TAUTO_LEVELS(omp_set_nested, int, value == 0 ? 1 : 2)
+TAUTO_LEVELS(omp_set_nested_, const std::int32_t*, *value == 0 ? 1 : 2)
+TAUTO_LEVELS(omp_set_max_active_levels, int, value)
+TAUTO_LEVELS(omp_set_max_active_levels_, const std::int32_t*, *value)

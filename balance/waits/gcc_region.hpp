@@ -1,7 +1,17 @@
 #pragma once
-// What openmp.cpp has to know of regions of GCC's OpenMP whose parts are run in a row.
+// What others have to know of regions of GCC's OpenMP whose parts are run in a row.
+
+#include <cstdint>
+
+#include "balance/waits/part_row.hpp"
 
 namespace tauto::balance {
+
+/// A loop of a region, and sections, as parts of a row share them out (gcc_workshare.cpp).
+shared_work signed_loop_work(long begin, long end, long step, long chunk) noexcept;
+shared_work unsigned_loop_work(bool up, std::uint64_t begin, std::uint64_t end, std::uint64_t step,
+                               std::uint64_t chunk) noexcept;
+shared_work sections_work(unsigned count) noexcept;
 
 /// Where the calling thread runs a part of a row: waits there for the other parts, and true.
 bool meets_in_a_row() noexcept;

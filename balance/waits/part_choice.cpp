@@ -14,6 +14,7 @@ constexpr int least_runs = 3;
 constexpr double least_length = 3e6;
 constexpr int most_runs = 64;
 constexpr double most_length = 20e6;
+constexpr double promises = 1.3;   // at most so much of the time of the shorter way
 constexpr double shorter = 0.97;   // than the other way, for a change
 constexpr double too_long = 10e6;  // a phase: threads can be moved in time there
 // Until the next trial, of what the last one took.
@@ -45,7 +46,7 @@ void part_choice::begin(std::uint32_t parts, std::span<const double> speeds) noe
     *this = {};
     parts_ = parts;
     runners_ = static_cast<std::uint32_t>(speeds.size());
-    for (std::uint32_t k = 0; k < runners_; ++k) speeds_[k] = speeds[k] / speeds[0];
+    for (std::uint32_t k = 0; k < runners_; ++k) speeds_[k] = told_[k] = speeds[k] / speeds[0];
     share_out();
 }
 
@@ -65,7 +66,9 @@ double part_choice::ends(const std::array<std::uint32_t, most_runners>& counts) 
 // not be clearly better: what is known of a CPU goes up and down.
 void part_choice::share_out() noexcept {
     std::array<std::uint32_t, most_runners> counts{1};
-    for (std::uint32_t given = 1; given < parts_; ++given) {
+    std::uint32_t given = 1;
+    for (; shares_out_ && given < std::min(parts_, runners_); ++given) counts[given] = 1;
+    for (; given < parts_; ++given) {
         std::uint32_t first = 0;
         for (std::uint32_t k = 1; k < runners_; ++k)
             if (ends(k, counts[k] + 1) < ends(first, counts[first] + 1)) first = k;
@@ -99,12 +102,19 @@ void part_choice::learn(std::span<const runner_seen> seen) noexcept {
 void part_choice::parts_meet() noexcept {
     if (on_stacks_ || step_ == step::refused) return;
     on_stacks_ = true;
-    keeps_row_ = false;
+    keeps_ = threads;
     step_ = step::looks;
     took_ = {};
     between_trials_ = 0;
     length_ = 0;
-    begin_block(false);
+    begin_block(threads);
+}
+
+void part_choice::parts_share_out() noexcept {
+    if (shares_out_) return;
+    shares_out_ = true;
+    counts_ = {};
+    share_out();
 }
 
 void part_choice::note_threads(double took, std::uint32_t phases) noexcept {
@@ -114,6 +124,11 @@ void part_choice::note_threads(double took, std::uint32_t phases) noexcept {
 void part_choice::note_row(double took, std::span<const runner_seen> seen, std::uint32_t phases) noexcept {
     if (step_ == step::refused) return;
     length_ = length_ > 0 ? followed(length_, took / phases, learns) : took / phases;
+    if (way_ == alone) return note(took, phases);
+    double work = 0;
+    for (std::uint32_t k = 0; k < runners_; ++k) work += told_[k] * (seen[k].ended - seen[k].begun);
+    alone_ = alone_ > 0 ? followed(alone_, work / phases, learns) : work / phases;
+    if (shares_out_) return note(took, phases);
     const bool begins = rows_ < first_rows;
     learn(seen);
     // With many parts and runners it takes longer than a short region.
@@ -124,9 +139,9 @@ void part_choice::note_row(double took, std::span<const runner_seen> seen, std::
     note(took, phases);
 }
 
-void part_choice::begin_block(bool in_a_row) noexcept {
+void part_choice::begin_block(way which) noexcept {
     block_ = {};
-    row_ = in_a_row;
+    way_ = which;
 }
 
 void part_choice::note(double took, std::uint32_t phases) noexcept {
@@ -147,14 +162,17 @@ void part_choice::note(double took, std::uint32_t phases) noexcept {
     const bool is_enough = (block_.runs >= least_runs && block_.took >= least_length) ||
                            block_.runs == most_runs || block_.took >= most_length;
     if (!is_enough) return;
-    samples& of = took_[row_ ? 1 : 0];
+    samples& of = took_[way_];
     of.took[of.count++] = block_.took / block_.phases;
     if (step_ == step::looks) {
         if (of.middle() < too_long) return begin_trial();
         step_ = step::keeps;
         until_trial_ = last_wait * trial_took_;
     } else if (--blocks_left_ > 0) {
-        begin_block(!row_);
+        begin_block(way_ == alone ? alone : way_ == row ? threads : row);
+    } else if (way_ != alone && alone_promises()) {
+        blocks_left_ = blocks_each_way;
+        begin_block(alone);
     } else {
         end_trial();
     }
@@ -166,19 +184,26 @@ void part_choice::begin_trial() noexcept {
     took_ = {};
     trial_took_ = 0;
     blocks_left_ = 2 * blocks_each_way;
-    begin_block(!keeps_row_);
+    begin_block(keeps_ == row ? threads : row);
+}
+
+bool part_choice::alone_promises() const noexcept {
+    return alone_ > 0 && alone_ < promises * std::min(took_[threads].middle(), took_[row].middle());
 }
 
 void part_choice::end_trial() noexcept {
-    const double with_threads = took_[0].middle();
-    const double in_row = took_[1].middle();
-    const bool before = keeps_row_;
-    keeps_row_ = with_threads < too_long &&
-                 (before ? with_threads > shorter * in_row : in_row < shorter * with_threads);
-    row_ = keeps_row_;
+    const way before = keeps_;
+    way best = threads;
+    if (took_[threads].middle() < too_long)
+        for (const way one : {row, alone})
+            if (took_[one].count > 0 && took_[one].middle() < took_[best].middle()) best = one;
+    const bool changes = took_[before].count == 0 ||
+                         took_[best].middle() < shorter * took_[before].middle() ||
+                         took_[threads].middle() >= too_long;
+    keeps_ = way_ = changes ? best : before;
     step_ = step::keeps;
     between_trials_ =
-        keeps_row_ != before || between_trials_ == 0 ? first_wait : std::min(2 * between_trials_, last_wait);
+        keeps_ != before || between_trials_ == 0 ? first_wait : std::min(2 * between_trials_, last_wait);
     until_trial_ = between_trials_ * trial_took_;
 }
 

@@ -10,8 +10,9 @@
 
 namespace tauto::balance {
 
-/// Each region is tried both ways, in turns, and the shorter one is kept. Then the other one is tried again,
-/// ever more seldom. Times are in ns; `phases`: 1 + the number of barriers in the run.
+/// Each region is tried both ways, in turns, and the shorter one is kept; all parts by the first runner, too,
+/// where that promises something. Then the others are tried again, ever more seldom. Times are in ns;
+/// `phases`: 1 + the number of barriers in the run.
 class part_choice {
   public:
     /// With this speed for each runner, the first of which is the thread that forks.
@@ -19,10 +20,12 @@ class part_choice {
 
     std::uint32_t parts() const noexcept { return parts_; }
     /// For the run that comes.
-    bool in_a_row() const noexcept { return row_; }
-    /// For a run in a row: of each runner.
-    std::span<const std::uint32_t> counts() const noexcept { return {counts_.data(), runners_}; }
-    std::span<const double> speeds() const noexcept { return {speeds_.data(), runners_}; }
+    bool in_a_row() const noexcept { return way_ != threads; }
+    /// For a run in a row: of each runner that shall take part.
+    std::span<const std::uint32_t> counts() const noexcept {
+        return way_ == alone ? std::span{&parts_, 1} : std::span{counts_.data(), runners_};
+    }
+    std::span<const double> speeds() const noexcept { return {speeds_.data(), counts().size()}; }
     /// Each part needs a stack of its own there.
     bool on_stacks() const noexcept { return on_stacks_; }
     /// Of a phase in the last runs in a row; 0: none yet.
@@ -32,13 +35,18 @@ class part_choice {
     void note_threads(double took, std::uint32_t phases = 1) noexcept;
     /// One in a row did.
     void note_row(double took, std::span<const runner_seen> seen, std::uint32_t phases = 1) noexcept;
-    /// Its parts wait for each other, or share something out: it is looked at anew, with stacks for them.
+    /// Its parts wait for each other: it is looked at anew, with stacks for them.
     void parts_meet() noexcept;
+    /// Its parts share out loops among those that run at the same time: each runner has a part to begin with,
+    /// and how long it takes tells nothing.
+    void parts_share_out() noexcept;
     /// It is never run in a row again.
-    void refuse() noexcept { step_ = step::refused, row_ = false; }
+    void refuse() noexcept { step_ = step::refused, way_ = threads; }
 
   private:
     enum class step : std::uint8_t { looks, tries, keeps, refused };
+    enum way : std::uint8_t { threads, row, alone };
+    static constexpr std::size_t ways = 3;
     static constexpr int blocks_each_way = 3;  // of a trial; middle() is of so many, or the first
 
     void learn(std::span<const runner_seen> seen) noexcept;
@@ -46,16 +54,18 @@ class part_choice {
     double ends(std::uint32_t runner, std::uint32_t parts) const noexcept;
     double ends(const std::array<std::uint32_t, most_runners>& counts) const noexcept;
     void note(double took, std::uint32_t phases) noexcept;
-    void begin_block(bool in_a_row) noexcept;
+    void begin_block(way which) noexcept;
     void begin_trial() noexcept;
     void end_trial() noexcept;
+    bool alone_promises() const noexcept;
 
     std::uint32_t parts_ = 0;
     std::uint32_t runners_ = 0;
     step step_ = step::looks;
-    bool row_ = false;
-    bool keeps_row_ = false;
+    way way_ = threads;
+    way keeps_ = threads;
     bool on_stacks_ = false;
+    bool shares_out_ = false;
     struct {
         int settling = 0;  // runs
         int runs = 0;
@@ -73,11 +83,13 @@ class part_choice {
         std::size_t count = 0;
         double middle() const noexcept;
     };
-    std::array<samples, 2> took_{};              // with threads, in a row
-    std::uint32_t rows_ = 0;                     // the first runs in a row
-    std::uint32_t since_shared_ = 0;             // runs
-    double part_of_first_ = 0;                   // ns of one part on the first runner; 0: not known
+    std::array<samples, ways> took_{};
+    double alone_ = 0;                // of a phase, if one runner did what all did in the last runs in a row
+    std::uint32_t rows_ = 0;          // the first runs in a row
+    std::uint32_t since_shared_ = 0;  // runs
+    double part_of_first_ = 0;        // ns of one part on the first runner; 0: not known
     std::array<double, most_runners> speeds_{};  // the first has 1
+    std::array<double, most_runners> told_{};    // likewise, as they were at the begin
     std::array<double, most_runners> late_{};
     std::array<std::uint32_t, most_runners> idle_{};  // runs in which it had none
     std::array<std::uint32_t, most_runners> counts_{};

@@ -57,7 +57,7 @@ struct part_row::part_alone {
 };
 
 void part_row::begin(void (*code)(void*), void* data, std::span<const std::uint32_t> counts,
-                     std::span<const double> speeds, bool on_stacks) noexcept {
+                     std::span<const double> speeds, bool on_stacks, const shared_work* work) noexcept {
     const auto runners = static_cast<std::uint32_t>(counts.size());
     std::uint32_t parts = 0;
     for (std::uint32_t k = 0; k < runners; ++k) {
@@ -69,7 +69,12 @@ void part_row::begin(void (*code)(void*), void* data, std::span<const std::uint3
     data_.store(data, std::memory_order_relaxed);
     count_.store(parts, std::memory_order_relaxed);
     begun_at_.store(timer::now(), std::memory_order_relaxed);
-    singles_.store(0, std::memory_order_relaxed);
+    const std::uint32_t places = std::min(places_.load(std::memory_order_relaxed), most_places);
+    for (std::uint32_t place = 0; place < places; ++place) taken_[place].store(0, std::memory_order_relaxed);
+    work_ = work == nullptr ? shared_work{} : *work;
+    given_ = work == nullptr ? 0 : 1;
+    places_.store(given_, std::memory_order_relaxed);
+    shares_out_.store(false, std::memory_order_relaxed);
     meets_.store(false, std::memory_order_relaxed);
     rescued_.store(false, std::memory_order_relaxed);
     on_stacks_.store(on_stacks, std::memory_order_relaxed);
@@ -83,7 +88,9 @@ void part_row::begin(void (*code)(void*), void* data, std::span<const std::uint3
         first += counts[k];
     }
     serial_.store(run, std::memory_order_seq_cst);
-    if (sleepers_.load(std::memory_order_seq_cst) > 0) futex_wake_all(serial_);
+    // Where nobody else has anything to run, nobody is woken.
+    const bool alone = runners == 1 && parts > 0;
+    if (!alone && sleepers_.load(std::memory_order_seq_cst) > 0) futex_wake_all(serial_);
 }
 
 template <class Take>
@@ -113,6 +120,7 @@ bool part_row::take_last(std::uint32_t runner, std::uint32_t& part, std::uint32_
 bool part_row::take_of_others(std::uint32_t runner, std::uint32_t& part, std::uint32_t run) noexcept {
     const double own = speeds_[runner].load(std::memory_order_relaxed);
     const std::uint32_t runners = runners_.load(std::memory_order_relaxed);
+    if (runner >= runners) return false;
     for (std::uint32_t k = 0; k < runners; ++k)
         if (k != runner && own >= alike * speeds_[k].load(std::memory_order_relaxed) &&
             take_last(k, part, run))
@@ -184,9 +192,13 @@ std::uint32_t part_row::run_parts(std::uint32_t runner, std::int64_t spins, runn
     return ran;
 }
 
+running_part part_row::self_of(std::uint32_t part) noexcept {
+    return {this, part, count_.load(std::memory_order_relaxed), nullptr, given_, part == 0, 0, work_};
+}
+
 // On the stack of this thread: it has ended then.
 bool part_row::run_here(std::uint32_t part) noexcept {
-    running_part self{this, part, count_.load(std::memory_order_relaxed)};
+    running_part self = self_of(part);
     running_part* const around = std::exchange(this_part, &self);
     code_.load(std::memory_order_relaxed)(data_.load(std::memory_order_relaxed));
     this_part = around;
@@ -196,7 +208,10 @@ bool part_row::run_here(std::uint32_t part) noexcept {
 // On its own stack, until it has ended, true, or waits for others.
 bool part_row::enter(std::uint32_t part, bool begins) noexcept {
     strand& one = strands_[part];
-    if (begins) one.self = {this, part, count_.load(std::memory_order_relaxed), 0, 0, 0, &one.stack};
+    if (begins) {
+        one.self = self_of(part);
+        one.self.stack = &one.stack;
+    }
     running_part* const around = std::exchange(this_part, &one.self);
     const bool has_ended = begins ? one.stack.start(run_on_stack, this) : one.stack.resume();
     this_part = around;
@@ -323,8 +338,34 @@ void part_row::meet() noexcept {
 }
 
 bool part_row::take_single() noexcept {
-    std::uint32_t mine = this_part->singles++;
-    return singles_.compare_exchange_strong(mine, mine + 1, std::memory_order_relaxed);
+    running_part& self = *this_part;
+    std::uint32_t place = self.places++;
+    self.was_first = places_.compare_exchange_strong(place, place + 1, std::memory_order_relaxed);
+    self.alone = 0;
+    return self.was_first;
+}
+
+bool part_row::take_pieces(std::uint64_t& first, std::uint64_t& end) noexcept {
+    running_part& self = *this_part;
+    const std::uint64_t pieces = self.work.pieces;
+    const std::uint32_t place = self.places - 1;
+    if (!shares_out_.load(std::memory_order_relaxed)) shares_out_.store(true, std::memory_order_relaxed);
+    if (place >= most_places) {
+        first = self.was_first ? std::exchange(self.alone, pieces) : pieces;
+        end = pieces;
+        return first < end;
+    }
+    std::atomic<std::uint64_t>& taken = taken_[place];
+    const std::uint64_t least = std::max<std::uint64_t>(self.work.least, 1);
+    const std::uint64_t few = 16 * std::uint64_t{runners_.load(std::memory_order_relaxed)};
+    first = taken.load(std::memory_order_relaxed);
+    do {
+        if (first >= pieces) return false;
+        const std::uint64_t left = pieces - first;
+        const std::uint64_t some = std::max(least, left / few / least * least);
+        end = first + std::min(left, some);
+    } while (!taken.compare_exchange_weak(first, end, std::memory_order_relaxed));
+    return true;
 }
 
 void part_row::forget_runners() noexcept {

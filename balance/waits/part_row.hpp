@@ -21,6 +21,16 @@ namespace tauto::balance {
 inline constexpr std::uint32_t most_runners = 64;
 inline constexpr std::uint32_t most_parts = 1024;
 
+/// A loop or sections whose pieces the parts of a region share out among themselves: piece i is
+/// begin + i * step, modulo 2^64.
+struct shared_work {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;  ///< behind the last piece
+    std::uint64_t step = 1;
+    std::uint64_t pieces = 0;
+    std::uint64_t least = 1;  ///< pieces at a time
+};
+
 class part_row;
 
 /// What the calling thread is in; see `part_in_row`.
@@ -28,10 +38,13 @@ struct running_part {
     part_row* row = nullptr;  ///< null: a region inside of a part, whose only part this is
     std::uint32_t number = 0;
     std::uint32_t count = 1;
-    std::uint32_t singles = 0;  ///< places where one part takes all, come past so far
-    unsigned section = 0;       ///< of those that it has taken
-    unsigned sections_left = 0;
     own_stack* stack = nullptr;  ///< null: it is on the stack of its thread
+    std::uint32_t places = 0;    ///< where something is shared out, come to so far
+    bool was_first = true;       ///< at the last of them
+    std::uint64_t alone = 0;     ///< pieces taken of it, where nobody else can take any
+    shared_work work{};          ///< there
+    std::uint32_t section = 0;   ///< the last one that it was told of those there that it has taken
+    std::uint32_t sections = 0;  ///< the last one of them
 };
 
 /// Null where the calling thread runs no part of a row.
@@ -84,8 +97,10 @@ class part_row {
     /// sum of at most `most_parts`. The first is the forking thread's own, so it has one at least. Runner k
     /// may take what runner j has not begun where `speeds[k]` is not clearly below `speeds[j]`.
     /// With `on_stacks` (see make_stacks) each part is on one of its own.
+    /// `work`: what parts share out from their begin on, not come to by any of them; null: nothing.
     void begin(void (*code)(void*), void* data, std::span<const std::uint32_t> counts,
-               std::span<const double> speeds, bool on_stacks = false) noexcept;
+               std::span<const double> speeds, bool on_stacks = false,
+               const shared_work* work = nullptr) noexcept;
 
     /// Before the first run of so many parts on stacks: false where there is no memory for them.
     bool make_stacks(std::uint32_t parts) noexcept;
@@ -123,13 +138,17 @@ class part_row {
     void meet() noexcept;
     /// By a part that comes to a place where one part takes all: whether it is the one.
     bool take_single() noexcept;
+    /// By a part that has come to a place with `work`, by `take_single`: the next pieces of it, as many more
+    /// than `least` as leave others enough. False where none are left. Only the first `most_places` of a run
+    /// are shared out; of others the first part takes all.
+    bool take_pieces(std::uint64_t& first, std::uint64_t& end) noexcept;
 
     /// By the forking thread, after `join`.
     runner_seen seen(std::uint32_t runner) const noexcept { return seen_[runner]; }
-    /// Parts came to a place where they wait for each other, or where one takes all.
-    bool has_met() const noexcept {
-        return meets_.load(std::memory_order_relaxed) || singles_.load(std::memory_order_relaxed) != 0;
-    }
+    /// Parts came to a place where they wait for each other.
+    bool has_met() const noexcept { return meets_.load(std::memory_order_relaxed); }
+    /// Parts shared out the pieces of something.
+    bool has_shared_out() const noexcept { return shares_out_.load(std::memory_order_relaxed); }
     /// A part had a thread of its own.
     bool was_rescued() const noexcept { return rescued_.load(std::memory_order_relaxed); }
 
@@ -153,6 +172,7 @@ class part_row {
     bool run_here(std::uint32_t part) noexcept;
     bool enter(std::uint32_t part, bool begins) noexcept;
     static void run_on_stack(void* given);
+    running_part self_of(std::uint32_t part) noexcept;
     std::uint32_t arrive(std::uint32_t part) noexcept;
     void wait_for_meeting(std::uint32_t at, std::int64_t spins) noexcept;
     bool go_on(std::uint32_t part) noexcept;
@@ -171,10 +191,17 @@ class part_row {
     std::atomic<void*> data_{nullptr};
     std::atomic<std::uint32_t> count_{0};
     std::atomic<std::int64_t> begun_at_{0};
+    shared_work work_;  // written before the words of the queues
+    std::uint32_t given_ = 0;
     alignas(64) std::array<runner_seen, most_runners> seen_{};  // each is its runner's until the join
     alignas(64) std::atomic<std::uint32_t> left_{0};
     std::atomic<std::uint32_t> joiner_sleeps_{0};
-    std::atomic<std::uint32_t> singles_{0};  // places where somebody has taken all
+    // Places where something is shared out and to which some part has come; each part comes to the same ones,
+    // in the same order. And how many pieces of each are taken.
+    std::atomic<std::uint32_t> places_{0};
+    static constexpr std::uint32_t most_places = 64;
+    std::array<std::atomic<std::uint64_t>, most_places> taken_{};
+    std::atomic<bool> shares_out_{false};
     std::atomic<bool> meets_{false};
     std::atomic<bool> rescued_{false};
     std::atomic<bool> on_stacks_{false};

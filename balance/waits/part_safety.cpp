@@ -33,10 +33,11 @@ constexpr std::string_view tell_threads_apart[] = {"__emutls_get_address",
                                                    "tss_get"};
 
 constexpr std::string_view answered_for_a_part[] = {
-    "omp_destroy_lock",    "omp_get_dynamic",    "omp_get_max_threads", "omp_get_num_procs",
-    "omp_get_num_threads", "omp_get_thread_num", "omp_get_wtick",       "omp_get_wtime",
-    "omp_in_parallel",     "omp_init_lock",      "omp_set_dynamic",     "omp_set_lock",
-    "omp_set_num_threads", "omp_test_lock",      "omp_unset_lock"};
+    "omp_destroy_lock",         "omp_get_dynamic",    "omp_get_max_threads", "omp_get_num_procs",
+    "omp_get_num_threads",      "omp_get_thread_num", "omp_get_wtick",       "omp_get_wtime",
+    "omp_in_parallel",          "omp_init_lock",      "omp_set_dynamic",     "omp_set_lock",
+    "omp_set_num_threads",      "omp_test_lock",      "omp_unset_lock",      "omp_set_nested",
+    "omp_set_max_active_levels"};
 
 constexpr std::string_view variables[] = {"GOMP_STACKSIZE",        "OMP_CANCELLATION", "OMP_DYNAMIC",
                                           "OMP_MAX_ACTIVE_LEVELS", "OMP_NESTED",       "OMP_SCHEDULE",

@@ -285,7 +285,59 @@ TEST_SUITE("rows of parts") {
                     if (part_in_row()->row->take_single()) mine(data).value += 1 << (4 * k);
             });
             REQUIRE(all.value == 0x1111);
-            REQUIRE(all.row.has_met());
+            REQUIRE_FALSE(all.row.has_met());
+        }
+    }
+
+    TEST_CASE("each piece of a loop is taken once, by parts that run at the same time") {
+        for (const bool on_stacks : {false, true}) {
+            rows all(2);
+            for (int run = 0; run < 300; ++run) {
+                for (auto& one : all.ran) one = 0;
+                all.value = 0;
+                all.run(
+                    {2, 2, 1},
+                    [](void* data) {
+                        rows& here = mine(data);
+                        part_row& row = *part_in_row()->row;
+                        for (int place = 0; place < 70; ++place) {  // more than are shared out
+                            row.take_single();
+                            part_in_row()->work = {0, 57, 1, 57, 4};
+                            std::uint64_t first = 0;
+                            std::uint64_t end = 0;
+                            while (row.take_pieces(first, end)) {
+                                here.value += first % 4 == 0 && (end - first >= 4 || end == 57) ? 0 : 1;
+                                for (; first < end; ++first) ++here.ran[first];
+                            }
+                        }
+                    },
+                    on_stacks);
+                REQUIRE(all.value == 0);
+                REQUIRE(
+                    std::all_of(all.ran.begin(), all.ran.begin() + 57, [](auto& one) { return one == 70; }));
+                REQUIRE(all.row.has_shared_out());
+            }
+        }
+    }
+
+    TEST_CASE("a loop that parts share out from their begin on has no place before it") {
+        rows all(1);
+        const shared_work work{0, 40, 1, 40, 1};
+        const std::array<std::uint32_t, 2> counts{1, 2};
+        const std::array<double, 2> speeds{1, 1};
+        for (int run = 0; run < 100; ++run) {
+            for (auto& one : all.ran) one = 0;
+            all.row.begin(
+                [](void* data) {
+                    std::uint64_t first = 0;
+                    std::uint64_t end = 0;
+                    while (part_in_row()->row->take_pieces(first, end))
+                        for (; first < end; ++first) ++mine(data).ran[first];
+                },
+                &all, counts, speeds, false, &work);
+            all.row.run_parts(0, 0);
+            all.row.join(0);
+            REQUIRE(std::all_of(all.ran.begin(), all.ran.begin() + 40, [](auto& one) { return one == 1; }));
         }
     }
 
@@ -326,6 +378,11 @@ struct machine {
         std::array<runner_seen, 2> seen{};
         const auto counts = choice.counts();
         const double first = counts[0] * part;
+        if (counts.size() == 1) {
+            seen[0] = {counts[0], 0, first};
+            choice.note_row(first, seen);
+            return first;
+        }
         const double second = counts[1] > 0 ? late + counts[1] * part / speed : 0;
         seen[0] = {counts[0], 0, first};
         seen[1] = {counts[1], late, second};
@@ -387,7 +444,7 @@ TEST_SUITE("choice of a row of parts") {
             on.run(choice);
         }
         CHECK(in_a_row > 10'000);
-        CHECK(with_a_part < in_a_row / 50);
+        CHECK(with_a_part < in_a_row / 40);
         on.speed = 1;
         on.late = 0;
         for (int run = 0; run < 20'000; ++run) on.run(choice);
@@ -412,6 +469,49 @@ TEST_SUITE("choice of a row of parts") {
         on.threads_take = 100e3;
         for (int run = 0; run < 20'000; ++run) on.run(choice);
         CHECK_FALSE(choice.in_a_row());
+    }
+
+    TEST_CASE("where parts share out loops each CPU has one, however slow it is") {
+        for (const std::uint32_t parts : {2U, 6U}) {
+            part_choice choice;
+            choice.begin(parts, std::array{1.0, 0.1});
+            CHECK(choice.counts()[1] == 0);
+            choice.parts_share_out();
+            CHECK(choice.counts()[1] == 1);
+            const machine on{.speed = 0.001};
+            for (int run = 0; run < 1'000; ++run) on.run(choice);
+            CHECK(choice.counts()[0] == parts - 1);
+        }
+    }
+
+    TEST_CASE(
+        "the first runner runs all parts where that takes less time, and is not tried where it cannot") {
+        // Nearly at once, but for what it costs to be told of it.
+        part_choice choice;
+        choice.begin(2, told);
+        choice.parts_share_out();
+        int others = 0;
+        int by_one = 0;
+        for (int run = 0; run < 20'000; ++run) {
+            const bool alone = choice.in_a_row() && choice.counts().size() == 1;
+            by_one += alone ? 1 : 0;
+            others += alone ? 0 : 1;
+            if (!choice.in_a_row())
+                choice.note_threads(40e3);
+            else if (alone)
+                choice.note_row(13e3, std::array{runner_seen{2, 0, 13e3}, runner_seen{}});
+            else
+                choice.note_row(20e3, std::array{runner_seen{1, 0, 12e3}, runner_seen{1, 5e3, 15e3}});
+        }
+        CHECK(others < 4'000);
+        CHECK(by_one > 16'000);
+
+        part_choice never;
+        never.begin(6, std::array{1.0, 1.0});
+        for (int run = 0; run < 20'000; ++run) {
+            REQUIRE((!never.in_a_row() || never.counts().size() == 2));
+            machine{.speed = 1, .threads_take = 200e3}.run(never);
+        }
     }
 
     TEST_CASE("ways are compared by the time of a phase, however many a run has") {

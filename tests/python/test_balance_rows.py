@@ -32,6 +32,8 @@ WAYS = (
     "neighbour",
     "wave",
     "kept",
+    "loops",
+    "named",
     "nested",
     "locked",
     "forked",
@@ -120,11 +122,13 @@ def test_an_answer_does_not_depend_on_who_runs_the_parts(built: Callable[..., Pa
         assert found.in_a_row == STUCK[way]
     else:
         assert found.in_a_row >= 5
-        assert found.threads == PARTS + 2  # one that takes parts, and one that looks for rows that do not end
+        assert (
+            found.threads == (4 if way == "named" else PARTS) + 2
+        )  # one that takes parts, and one that looks for rows that do not end
     assert set(found.helpers.values()) == {found.second}
 
 
-@pytest.mark.parametrize("unsafe", [1, 2, 3])
+@pytest.mark.parametrize("unsafe", [1, 2, 3, 4, 5])
 def test_parts_that_can_tell_their_threads_apart_have_a_thread_each(
     built: Callable[..., Path], unsafe: int
 ) -> None:
@@ -136,15 +140,25 @@ def test_parts_that_can_tell_their_threads_apart_have_a_thread_each(
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("OMP_STACKSIZE", "16M"), ("OMP_MAX_ACTIVE_LEVELS", "2"), ("OMP_NUM_THREADS", "2")]
+    ("name", "value"), [("OMP_STACKSIZE", "16M"), ("OMP_MAX_ACTIVE_LEVELS", "2"), ("OMP_THREAD_LIMIT", "5")]
 )
 def test_what_only_the_runtime_can_give_is_left_to_it(
     built: Callable[..., Path], name: str, value: str
 ) -> None:
     found = Held(built(), "sum", settings(**{name: value}), helped=False)
     assert found.answer == alone(built(), "sum", settings(**{name: value}))
-    assert found.threads == (int(value) if name == "OMP_NUM_THREADS" else PARTS)
+    assert found.threads == (5 if name == "OMP_THREAD_LIMIT" else PARTS)
     assert found.in_a_row == 0
+
+
+@pytest.mark.parametrize("way", ["sum", "kept", "loops"])
+def test_two_parts_are_run_by_one_thread_where_that_takes_less_time(
+    built: Callable[..., Path], way: str
+) -> None:
+    two = settings(OMP_NUM_THREADS="2")
+    found = Held(built(), way, two)
+    assert found.answer == alone(built(), way, two)
+    assert found.in_a_row >= 5
 
 
 @pytest.mark.parametrize("of_the_system", [True, False])

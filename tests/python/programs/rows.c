@@ -1,6 +1,7 @@
 // Regions of OpenMP whose parts may be run one after the other, by fewer threads. `rows WAY` reads a line,
 // runs a region some times, reads another one, goes on, and prints what must not depend on who runs its
-// parts. With UNSAFE it has what tells threads apart: 1: threadprivate, 2: pthread_self, 3: a task.
+// parts. With UNSAFE it has what tells threads apart: 1: threadprivate, 2: pthread_self, 3: a task; or
+// asks for teams inside of teams: 4, 5.
 #define _GNU_SOURCE
 #include <omp.h>
 #include <pthread.h>
@@ -56,6 +57,15 @@ static long asked(int run) {
     int once = !omp_in_parallel() && omp_get_thread_num() == 0 && omp_get_num_threads() == 1;
     for (int k = 0; k < team; ++k) once += seen[k] == 1;
     return 1000L * right + once + 0 * run;
+}
+
+// The same where the region names a number.
+static long named(int run) {
+    int right = 0;
+    const int most = omp_get_max_threads();
+#pragma omp parallel num_threads(4) reduction(+ : right)
+    right += omp_get_num_threads() == 4 && omp_get_max_threads() == most && omp_get_thread_num() < 4;
+    return 10L * right + (run > 0);
 }
 
 // Parts that have never waited for each other do, from one run on.
@@ -125,6 +135,40 @@ static long shared(int run) {
 #pragma omp section
             all += 10000;
         }
+    }
+    return all;
+}
+
+// Regions that are a loop of a team, or sections.
+static long loops(int run) {
+    long all = 0;
+#pragma omp parallel for schedule(dynamic)
+    for (int i = 0; i < 300; ++i)
+#pragma omp atomic
+        all += i;
+#pragma omp parallel for schedule(guided, 3)
+    for (int i = 300; i > -300; i -= 7)
+#pragma omp atomic
+        all += i + run;
+#pragma omp parallel for schedule(dynamic, 5) reduction(+ : all)
+    for (unsigned long i = 7; i < 1000; i += 2) all += (long)(i * i);
+#pragma omp parallel for schedule(runtime)
+    for (int i = 5; i < 5; ++i) all += 1000000;
+#pragma omp parallel sections reduction(+ : all)
+    {
+        all += 1;
+#pragma omp section
+        all += 100;
+#pragma omp section
+        all += 10000;
+    }
+    // More of them than a row shares out.
+#pragma omp parallel reduction(+ : all)
+    for (int k = 0; k < 100; ++k) {
+#pragma omp for schedule(dynamic) nowait
+        for (int i = 0; i < 10; ++i) all += i * k;
+#pragma omp single nowait
+        all += 3;
     }
     return all;
 }
@@ -246,8 +290,8 @@ int main(int count, char** words) {
         long (*run)(int);
     } ways[] = {{"plain", plain},   {"sum", sum},       {"asked", asked},   {"barrier", barrier},
                 {"single", single}, {"nowait", nowait}, {"shared", shared}, {"neighbour", neighbour},
-                {"wave", wave},     {"kept", kept},     {"nested", nested}, {"locked", locked},
-                {"forked", forked}, {"left", sum}};
+                {"wave", wave},     {"kept", kept},     {"loops", loops},   {"named", named},
+                {"nested", nested}, {"locked", locked}, {"forked", forked}, {"left", sum}};
     if (count != 2) return 2;
     loop();  // the runtime starts its threads
     printf("begun\n");
@@ -260,6 +304,12 @@ int main(int count, char** words) {
 #elif UNSAFE == 3
 #pragma omp task
     numbers[0] = 0;
+#elif UNSAFE == 4
+    omp_set_nested(1);
+#elif UNSAFE == 5
+    omp_set_max_active_levels(2);
+#else
+    omp_set_max_active_levels(1);
 #endif
     for (size_t k = 0; k < sizeof ways / sizeof *ways; ++k) {
         if (strcmp(words[1], ways[k].name) != 0) continue;
