@@ -60,8 +60,8 @@ std::string in_words(const answer& found) {
                " threads of " + found.name + " moved " + std::to_string(found.what.moves) + " times" +
                most_done(found.what);
     if (found.in_a_row > 0)
-        text += (text.empty() ? "" : "; ") + std::to_string(found.in_a_row) +
-                " short regions had a thread for each CPU, which ran its parts one after the other";
+        text += (text.empty() ? "in " : "; in ") + std::to_string(found.in_a_row) +
+                " short regions a thread of a CPU ran several parts, one after the other";
     if (found.spun > 0)
         text += (text.empty() ? "" : "; ") + ("spinning was " + percent(found.spun)) +
                 " % of their CPU time with Linux alone";

@@ -193,9 +193,9 @@ int holding::gather(std::span<member* const> members, const speeds& cpus) {
     others_wanted_ = held_.empty() || CPU_EQUAL(&fastest, &gathered_) != 0 ? 0 : others_wanted_ + 1;
     if (others_wanted_ > looks_until_a_change) end();
     if (held_.empty()) gathered_ = fastest;
+    const auto count = static_cast<std::uint32_t>(CPU_COUNT(&gathered_));
     if (shared_ != nullptr)
-        shared_->crowded.store(members.size() > static_cast<std::size_t>(CPU_COUNT(&gathered_)) ? 1 : 0,
-                               std::memory_order_relaxed);
+        shared_->crowded.store(members.size() > count ? count : 0, std::memory_order_relaxed);
     int put = 0;
     for (member* one : members) put += hold(*one, gathered_, 0);
     return put;
@@ -225,7 +225,10 @@ void holding::allow_lending(const speeds& cpus, std::span<const double> worth) {
 }
 
 void holding::end() {
-    if (shared_ != nullptr) shared_->lending.store(0, std::memory_order_release);
+    if (shared_ != nullptr) {
+        shared_->lending.store(0, std::memory_order_release);
+        shared_->crowded.store(0, std::memory_order_relaxed);
+    }
     std::vector<moves::order> back;
     for (const one_held& one : held_) {
         mover_.release(one.thread);

@@ -28,7 +28,7 @@ namespace tauto::balance {
 
 inline constexpr char page_variable[] = "TAUTO_BALANCE_PAGE";
 inline constexpr std::uint64_t page_magic = 0x6563'6e61'6c61'6274;  // "tbalance"
-inline constexpr std::uint32_t page_version = 8;
+inline constexpr std::uint32_t page_version = 9;
 inline constexpr std::uint32_t most_slots = 1024;
 inline constexpr std::uint32_t most_cpus = 1024;
 
@@ -121,7 +121,7 @@ struct page {
     std::atomic<std::uint32_t> static_loops;  ///< by a process in which loops can be shared out by speed
     std::atomic<std::uint32_t> may_spin;      ///< the user has not set how long LLVM's OpenMP spins
     std::atomic<std::uint32_t> lending;       ///< threads that wait may lend their CPUs; see lending.hpp
-    std::atomic<std::uint32_t> crowded;       ///< more threads are held on several CPUs than there are CPUs
+    std::atomic<std::uint32_t> crowded;       ///< on how many CPUs more threads than that are held together
     /// Of CPU k, in any unit; 0: not known. Hints, so each is read for itself.
     std::array<std::atomic<std::uint32_t>, most_cpus> paces;
     /// Of loops that were shared out, by whoever sat on CPU k: the sum of its share times the region's ns.

@@ -331,7 +331,7 @@ std::vector<member*> team::of_note() {
 
 // Where a thread's regions are run in a row, only that thread comes past all of them.
 bool team::tells_places(const member& one) const {
-    return one.marks != nullptr && (one.thread == one.process || !has_helpers_);
+    return one.marks != nullptr && (one.thread == one.process || !has_rows_);
 }
 
 std::uint64_t team::places_passed() const {
@@ -417,7 +417,8 @@ team::tally team::take_tally() {
     has_tally_ = true;
     tally found;
     const double least = least_of_note();
-    has_helpers_ = !helpers().empty();
+    has_rows_ =
+        marks_ != nullptr && (marks_->in_a_row.load(std::memory_order_relaxed) > 0 || !helpers().empty());
     for (auto& [thread, one] : members_) {
         one.noted = one.worked > least;
         one.windows_unnoted = one.noted ? 0 : one.windows_unnoted + 1;

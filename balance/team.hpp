@@ -194,7 +194,7 @@ class team {
     std::vector<cpu_use> uses_;
     nanoseconds looked_ = 0;
     bool has_tally_ = false;
-    bool has_helpers_ = false;  // at the last tally
+    bool has_rows_ = false;  // at the last tally
     // Of the whole run; after a rest its threads are members again.
     std::set<pid_t> ever_seen_;
     std::set<pid_t> moved_before_;  // by members that are no more

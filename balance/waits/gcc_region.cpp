@@ -1,9 +1,9 @@
 // Parallel regions of GCC's OpenMP runtime.
 //
-// Where the controller keeps the threads of a program on seats, and there are more of them than CPUs, the
-// parts of a short region may be run by a thread for each CPU (part_row.hpp): by the one that forks, and by
-// threads that this library starts. That is done where no part can tell the difference (part_safety.hpp), and
-// only as long as it takes less time (part_choice.hpp).
+// Where the controller keeps the threads of a program on seats, the parts of a short region may be run by a
+// thread for each CPU (part_row.hpp): by the one that forks, and by threads that this library starts. Where
+// all are held on one CPU, the one that forks may run them all. That is done where no part can tell the
+// difference (part_safety.hpp), and only as long as it takes less time (part_choice.hpp).
 
 #include <pthread.h>
 #include <sched.h>
@@ -71,17 +71,19 @@ std::atomic<bool> nests{false};  // the program has asked for teams inside of te
 
 // One thread's regions are run in rows: that of the process itself. All of this is its own.
 struct {
-    bool is_broken = false;     // no thread can be started, or it is over
-    std::uint16_t own_cpu = 0;  // 1 + its seat; 0: nothing is known yet
+    bool is_broken = false;          // no thread can be started, or it is over
+    std::atomic<bool> begun{false};  // a row may have been run; others only ask whether
+    std::uint16_t own_cpu = 0;       // 1 + its seat; 0: nothing is known yet
     std::uint32_t runners = 0;
-    std::atomic<std::uint32_t> helpers{0};  // that were started; others only ask whether there are any
+    std::uint32_t helpers = 0;  // that were started
     std::array<double, most_runners> speeds{};
     std::array<std::uint32_t, most_runners> cpus{};
     struct known_code {
         void (*code)(void*) = nullptr;
         part_choice choice;
     };
-    std::array<known_code, most_codes> codes{};
+    std::array<known_code, most_codes> seated{};
+    std::array<known_code, most_codes> on_one_cpu{};
 } known;
 
 // What a thread of this library is started with.
@@ -178,17 +180,21 @@ bool start_plainly(pthread_t& thread, void* (*code)(void*), void* data) noexcept
     return started;
 }
 
-bool start_helpers() noexcept {
-    if (known.helpers == 0) {
-        sigset_t all;
-        sigset_t before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        const bool looks = start_detached(look_for_stuck_rows, nullptr);
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        if (!looks) return false;
-    }
-    for (; known.helpers + 1 < known.runners; ++known.helpers) {
+// Whoever looks for rows that do not end gets no signals of the program.
+bool begin_rows() noexcept {
+    if (known.begun.load(std::memory_order_relaxed)) return true;
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const bool looks = start_detached(look_for_stuck_rows, nullptr);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    known.begun.store(looks, std::memory_order_relaxed);
+    return looks;
+}
+
+bool start_helpers(std::uint32_t runners) noexcept {
+    for (; known.helpers + 1 < runners; ++known.helpers) {
         helper& one = helpers[known.helpers + 1];
         one.runner = known.helpers + 1;
         one.seen = the_row.runs();
@@ -199,8 +205,8 @@ bool start_helpers() noexcept {
 }
 
 // The controller has put each helper onto its CPU.
-bool helpers_sit() noexcept {
-    for (std::uint32_t k = 1; k < known.runners; ++k) {
+bool helpers_sit(std::uint32_t runners) noexcept {
+    for (std::uint32_t k = 1; k < runners; ++k) {
         const slot* own = helpers[k].own.load(std::memory_order_acquire);
         if (own == nullptr) return false;
         const hold_value seat = own->held.read(std::memory_order_relaxed);
@@ -212,7 +218,7 @@ bool helpers_sit() noexcept {
 // Each CPU that the program was given and that has a pace gets a runner, the forking thread's first.
 void seat_runners(const page& here, std::uint16_t own_cpu) noexcept {
     known.own_cpu = own_cpu;
-    for (auto& one : known.codes) one.code = nullptr;
+    for (auto& one : known.seated) one.code = nullptr;
     std::array<std::pair<std::uint32_t, std::uint32_t>, most_runners> found{};  // pace, 1 + CPU
     std::uint32_t count = 0;
     for (std::uint32_t cpu = 0; cpu < CPU_SETSIZE && count + 1 < most_runners; ++cpu) {
@@ -238,25 +244,31 @@ void seat_runners(const page& here, std::uint16_t own_cpu) noexcept {
 part_choice* choice_for(void (*code)(void*), unsigned threads, unsigned flags) noexcept {
     page* here = the_page();
     const slot* own = this_thread.own;
-    if (here == nullptr || own == nullptr || here->lending.load(std::memory_order_relaxed) == 0)
-        return nullptr;
     constexpr unsigned places_asked = 7;
-    if ((flags & places_asked) != 0 || this_thread.in_region || known.is_broken ||
-        tasks_seen.load(std::memory_order_relaxed) || nests.load(std::memory_order_relaxed))
+    if (here == nullptr || own == nullptr || (flags & places_asked) != 0 || this_thread.in_region ||
+        known.is_broken || tasks_seen.load(std::memory_order_relaxed) ||
+        nests.load(std::memory_order_relaxed))
         return nullptr;
     const hold_value seat = own->held.read(std::memory_order_relaxed);
-    if (seat.state != is_held || seat.on == 0 || seat.on > most_cpus) return nullptr;
-    if (own->thread() != getpid()) return nullptr;
+    if (seat.state != is_held || seat.on > most_cpus) return nullptr;
+    const bool sits = seat.on > 0 && here->lending.load(std::memory_order_relaxed) != 0;
+    const bool all_on_one = seat.on == 0 && here->crowded.load(std::memory_order_relaxed) == 1;
+    if (!(sits || all_on_one) || own->thread() != getpid()) return nullptr;
     const auto parts = threads != 0 ? threads : static_cast<std::uint32_t>(omp_get_max_threads());
-    if (seat.on != known.own_cpu) seat_runners(*here, seat.on);
-    if (known.runners < 2 || parts < 2 || parts > most_parts || !parts_can_share_a_thread()) return nullptr;
+    if (parts < 2 || parts > most_parts || !parts_can_share_a_thread()) return nullptr;
+    if (sits && seat.on != known.own_cpu) seat_runners(*here, seat.on);
+    if (sits && known.runners < 2) return nullptr;
+    constexpr double own_speed = 1;
+    const std::span<const double> speeds =
+        sits ? std::span<const double>{known.speeds.data(), known.runners} : std::span{&own_speed, 1};
+    auto& codes = sits ? known.seated : known.on_one_cpu;
     auto at = reinterpret_cast<std::uintptr_t>(code) / 16;
     for (std::size_t tries = 0; tries < most_codes; ++tries, ++at) {
-        auto& one = known.codes[at % most_codes];
+        auto& one = codes[at % most_codes];
         if (one.code != nullptr && one.code != code) continue;
         if (one.code == nullptr || one.choice.parts() != parts) {
             one.code = code;
-            one.choice.begin(parts, {known.speeds.data(), known.runners});
+            one.choice.begin(parts, speeds);
         }
         return &one.choice;
     }
@@ -288,8 +300,8 @@ void run_in_a_row(part_choice& choice, void (*code)(void*), void* data, const sh
     if (the_row.was_rescued()) return choice.refuse();
     if (the_row.has_shared_out()) choice.parts_share_out();
     std::array<runner_seen, most_runners> seen;
-    for (std::uint32_t k = 0; k < known.runners; ++k) seen[k] = the_row.seen(k);
-    choice.note_row(took, {seen.data(), known.runners}, 1 + the_row.meetings() - met);
+    for (std::uint32_t k = 0; k < choice.runners(); ++k) seen[k] = the_row.seen(k);
+    choice.note_row(took, {seen.data(), choice.runners()}, 1 + the_row.meetings() - met);
 }
 
 // A region inside of a part of a row has one part.
@@ -325,7 +337,7 @@ bool fork_gcc(original_function& name, void (*code)(void*), void* data, Rest... 
     region.forker = &this_thread;
     region.code = code;
     region.data = data;
-    if (!this_thread.in_region && known.helpers.load(std::memory_order_relaxed) > 0) {
+    if (!this_thread.in_region && known.begun.load(std::memory_order_relaxed)) {
         helpers_spin.store(0, std::memory_order_relaxed);
         region.places = places_of(this_thread.own);
     }
@@ -346,8 +358,8 @@ void fork_parallel(original_function& name, const shared_work* work, void (*code
     part_choice* const choice = choice_for(code, threads, flags);
     if (choice != nullptr && choice->in_a_row()) {
         if (choice->on_stacks() && !the_row.make_stacks(choice->parts())) choice->refuse();
-        known.is_broken = !start_helpers();
-        if (!known.is_broken && choice->in_a_row() && helpers_sit())
+        known.is_broken = !begin_rows() || !start_helpers(choice->runners());
+        if (!known.is_broken && choice->in_a_row() && helpers_sit(choice->runners()))
             return run_in_a_row(*choice, code, data, work);
     }
     if (choice == nullptr || choice->in_a_row()) {
@@ -376,14 +388,16 @@ bool meets_in_a_row() noexcept {
 }
 
 void forget_rows() noexcept {
-    if (known.helpers == 0) return;
+    if (!known.begun.exchange(false, std::memory_order_relaxed)) return;
     the_row.forget_runners();
     known.is_broken = true;
     known.helpers = 0;
 }
 
 void end_rows_of_this_thread() noexcept {
-    if (known.helpers == 0 || this_thread.own == nullptr || this_thread.own->thread() != getpid()) return;
+    if (!known.begun.load(std::memory_order_relaxed) || this_thread.own == nullptr ||
+        this_thread.own->thread() != getpid())
+        return;
     known.is_broken = true;
     rows_end.store(true, std::memory_order_release);
     the_row.begin(nullptr, nullptr, {}, {});

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <new>
+#include <utility>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TAUTO_SANITIZED 1
@@ -28,9 +30,28 @@ extern "C" {
 }
 #endif
 
+// The exceptions that a thread has caught and not yet left; of the C++ ABI. None where the program has no
+// C++.
+struct caught_exceptions {
+    void* caught;
+    unsigned uncaught;
+};
+extern "C" [[gnu::weak]] caught_exceptions* __cxa_get_globals() noexcept;
+
 namespace tauto::balance {
 
 namespace {
+
+// Of a thread. What is left may go on on another one, so no function knows their place from before.
+[[gnu::noinline]] void exchange_exceptions(caught_exceptions& kept) noexcept {
+    if (__cxa_get_globals != nullptr) std::swap(*__cxa_get_globals(), kept);
+}
+[[gnu::noinline]] int read_errno() noexcept {
+    return errno;
+}
+[[gnu::noinline]] void write_errno(int value) noexcept {
+    errno = value;
+}
 
 constexpr std::size_t least_size = 256 << 10;
 constexpr std::size_t usual_size = 8 << 20;
@@ -78,6 +99,7 @@ struct own_stack::kept {
     void (*code)(void*);
     void* data;
     bool has_returned;
+    caught_exceptions exceptions;  // of what runs inside; while it does, of the thread below
     view seen_inside;
     view seen_outside;
     void* left;  // by a sanitizer, of what runs inside
@@ -121,9 +143,11 @@ bool own_stack::enter() noexcept {
 #if defined(TAUTO_SANITIZED)
     if (__tsan_get_current_fiber != nullptr) self.seen_outside.fiber = __tsan_get_current_fiber();
 #endif
+    exchange_exceptions(self.exceptions);
     kept::view::before(&left, self.seen_inside);
     swapcontext(&self.outside, &self.inside);
     kept::view::after(left, nullptr);
+    exchange_exceptions(self.exceptions);
     return self.has_returned;
 }
 
@@ -132,6 +156,7 @@ bool own_stack::start(void (*code)(void*), void* data) noexcept {
     self.code = code;
     self.data = data;
     self.has_returned = false;
+    self.exceptions = {};
 #if defined(TAUTO_SANITIZED)
     self.seen_inside.bottom = self.memory;
     self.seen_inside.size = self.size;
@@ -154,9 +179,11 @@ bool own_stack::resume() noexcept {
 
 void own_stack::leave() noexcept {
     kept& self = *kept_;
+    const int error = read_errno();
     kept::view::before(&self.left, self.seen_outside);
     swapcontext(&self.inside, &self.outside);
     kept::view::after(self.left, &self.seen_outside);
+    write_errno(error);
 }
 
 }  // namespace tauto::balance

@@ -17,7 +17,8 @@ class own_stack {
     bool start(void (*code)(void*), void* data) noexcept;
     /// It goes on where it was left, with this thread below it; the same answer.
     bool resume() noexcept;
-    /// By what runs there: the thread goes on behind its `start` or `resume`.
+    /// By what runs there: the thread goes on behind its `start` or `resume`. What runs there finds its
+    /// errno, the exceptions that it handles, its way of rounding and its mask of signals as they were.
     void leave() noexcept;
 
   private:

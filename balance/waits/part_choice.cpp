@@ -188,7 +188,8 @@ void part_choice::begin_trial() noexcept {
 }
 
 bool part_choice::alone_promises() const noexcept {
-    return alone_ > 0 && alone_ < promises * std::min(took_[threads].middle(), took_[row].middle());
+    return runners_ > 1 && alone_ > 0 &&
+           alone_ < promises * std::min(took_[threads].middle(), took_[row].middle());
 }
 
 void part_choice::end_trial() noexcept {

@@ -19,6 +19,7 @@ class part_choice {
     void begin(std::uint32_t parts, std::span<const double> speeds) noexcept;
 
     std::uint32_t parts() const noexcept { return parts_; }
+    std::uint32_t runners() const noexcept { return runners_; }
     /// For the run that comes.
     bool in_a_row() const noexcept { return way_ != threads; }
     /// For a run in a row: of each runner that shall take part.

@@ -62,7 +62,7 @@ struct runner_seen {
 using runner_waits = void (*)(bool begins);
 
 /// One region at a time, forked by one thread, which is runner 0, and runs part 0: a program may rely on that
-/// (`master`).
+/// (`master`). Only where nothing else would go on (`start_waiting`) may another thread go on with it.
 ///
 /// Invariants:
 /// - A queue is the numbers of its parts that nobody has begun, with the run that they belong to: one word,

@@ -1249,9 +1249,8 @@ TEST_CASE("the_answer_says_what_was_done_and_why_it_was_left_alone") {
           std::string::npos);
     found.spun = 0;
     found.in_a_row = 12;
-    CHECK(
-        in_words(found).find("by speed; 12 short regions had a thread for each CPU, which ran its parts one "
-                             "after the other; 21 % less") != std::string::npos);
+    CHECK(in_words(found).find("by speed; in 12 short regions a thread of a CPU ran several parts, one after "
+                               "the other; 21 % less") != std::string::npos);
     found.in_a_row = 0;
     found.ratio.rounds = 1;
     found.ratio.low = 0;

@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cfenv>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <numeric>
 #include <thread>
@@ -184,6 +186,32 @@ TEST_SUITE("rows of parts") {
                 REQUIRE_FALSE(all.row.has_met());
             }
         }
+    }
+
+    TEST_CASE("a part on a stack of its own keeps errno and the exceptions that it handles") {
+        rows all(1);
+        all.run(
+            {3, 2},
+            [](void* data) {
+                const int number = static_cast<int>(part_in_row()->number);
+                try {
+                    throw number;
+                } catch (...) {
+                    errno = 100 + number;
+                    part_in_row()->row->meet();
+                    mine(data).value += errno == 100 + number ? 0 : 1;
+                    try {
+                        throw;
+                    } catch (int caught) {
+                        mine(data).value += caught == number ? 0 : 1;
+                    }
+                    part_in_row()->row->meet();
+                }
+                mine(data).value += std::current_exception() == nullptr ? 0 : 1;
+            },
+            true);
+        CHECK(all.value == 0);
+        CHECK(std::current_exception() == nullptr);
     }
 
     TEST_CASE("a part on a stack of its own has its number, its variables and its thread's way of rounding") {

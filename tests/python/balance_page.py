@@ -14,7 +14,7 @@ from tautochrone.machine import runners
 
 # As balance/page.hpp has it.
 MAGIC = 0x65636E616C616274
-VERSION = 8
+VERSION = 9
 IS_HELD = 3
 SLOTS = 1024
 CPUS = 1024
@@ -65,6 +65,13 @@ class BalancePage:
         """What the controller does to keep a thread on a CPU."""
         at = next(at for at, owner, *_ in self._slots() if owner & 0xFFFFFFFF == thread)
         struct.pack_into("=3H", self._bytes, at + 24, IS_HELD, cpu + 1, cpu + 1)
+        os.sched_setaffinity(thread, {cpu})
+
+    def gather(self, thread: int, cpu: int) -> None:
+        """What the controller does where more threads than one are held on one CPU."""
+        at = next(at for at, owner, *_ in self._slots() if owner & 0xFFFFFFFF == thread)
+        struct.pack_into("=3H", self._bytes, at + 24, IS_HELD, 0, 0)
+        struct.pack_into("=I", self._bytes, LENDING_AT + 4, 1)
         os.sched_setaffinity(thread, {cpu})
 
     def let_threads_spin(self) -> None:

@@ -70,6 +70,7 @@ class Held:
         environment: Mapping[str, str],
         *,
         helped: bool = True,
+        gathered: bool = False,
         also: Path | None = None,
     ) -> None:
         allowed = sorted(os.sched_getaffinity(0))
@@ -91,15 +92,19 @@ class Held:
                 assert process.stdin is not None
                 assert process.stdout is not None
                 assert process.stdout.readline() == "begun\n"
-                page.hold(process.pid, first)
-                page.allow_lending({first: 2, self.second: 2})
+                if gathered:
+                    page.gather(process.pid, first)
+                else:
+                    page.hold(process.pid, first)
+                    page.allow_lending({first: 2, self.second: 2})
                 process.stdin.write("\n")
                 process.stdin.flush()
                 assert process.stdout.readline() == "looked at\n"
                 expected = 1 if helped else 0
                 wait_until(lambda: len(page.helpers()) == expected, "the threads that take parts")
                 self.helpers = page.helpers()
-                assert page.in_a_row() == 0  # not before they sit where they shall
+                if not gathered:
+                    assert page.in_a_row() == 0  # not before they sit where they shall
                 for thread, cpu in self.helpers.items():
                     page.hold(thread, cpu)
                 process.stdin.write("\n")
@@ -122,10 +127,26 @@ def test_an_answer_does_not_depend_on_who_runs_the_parts(built: Callable[..., Pa
         assert found.in_a_row == STUCK[way]
     else:
         assert found.in_a_row >= 5
-        assert (
-            found.threads == (4 if way == "named" else PARTS) + 2
-        )  # one that takes parts, and one that looks for rows that do not end
+        # Besides its own, one that takes parts and one that looks for rows that do not end.
+        assert found.threads == (4 if way == "named" else PARTS) + 2
     assert set(found.helpers.values()) == {found.second}
+
+
+@pytest.mark.parametrize("way", [one for one in WAYS if one not in STUCK])
+def test_where_all_are_on_one_cpu_the_forking_thread_runs_all_parts(
+    built: Callable[..., Path], way: str
+) -> None:
+    found = Held(built(), way, settings(), helped=False, gathered=True)
+    assert found.answer == alone(built(), way, settings())
+    assert found.in_a_row >= 5
+    assert found.threads == (4 if way == "named" else PARTS) + 1  # one that looks for rows that do not end
+
+
+@pytest.mark.parametrize("way", STUCK)
+def test_parts_on_one_cpu_that_wait_in_memory_get_threads(built: Callable[..., Path], way: str) -> None:
+    found = Held(built(), way, settings(), helped=False, gathered=True)
+    assert found.answer == alone(built(), way, settings())
+    assert 1 <= found.in_a_row <= 60  # until one is stuck
 
 
 @pytest.mark.parametrize("unsafe", [1, 2, 3, 4, 5])
