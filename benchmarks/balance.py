@@ -134,15 +134,16 @@ class Bench:
             line[name] = float(side.run()[0].split()[0]) / work
         return line
 
-    def loop(self, compiler: str, milliseconds: float, factor: float) -> Line:
+    def loop(self, compiler: str, milliseconds: float, factor: float, phases: int) -> Line:
+        """Regions of so many loops that take so long each."""
         steps = round(self.each[compiler] * milliseconds)
 
         def side(
             name: str, variables: Mapping[str, str], cpus: frozenset[int] = frozenset()
         ) -> tuple[Side, float]:
-            regions = max(5, round(SECONDS[name] * 1e3 / milliseconds))
-            words = [self.loops[compiler], str(steps), str(regions)]
-            work = regions * milliseconds / 1e3
+            regions = max(5, round(SECONDS[name] * 1e3 / milliseconds / phases))
+            words = [self.loops[compiler], str(steps), str(regions), str(phases)]
+            work = regions * phases * milliseconds / 1e3
             return balanced(words) if name == "balance" else Side(words, variables, cpus), work
 
         sides = {
@@ -156,7 +157,8 @@ class Bench:
             threads = round(len(self.fast) * factor) + len(self.slow)
             sides["linux, more"] = side("linux, more", {**PASSIVE, "OMP_NUM_THREADS": str(threads)})
         kinds = {"fast_cpus": len(self.fast), "slow_cpus": len(self.slow)}
-        return {"compiler": compiler, "region_ms": milliseconds, **kinds, **self.sides(sides)}
+        kind = compiler if phases == 1 else f"{compiler}, {phases} loops a region"
+        return {"compiler": kind, "region_ms": milliseconds, **kinds, **self.sides(sides)}
 
     def threads(self, count: int, *how: str) -> Line:
         steps = round(self.each["gcc"] * BARRIER_MS)
@@ -225,7 +227,7 @@ def lines_of_a_turn(bench: Bench, asked: argparse.Namespace) -> Iterator[Line]:
         if "loops" in parts:
             for region in map(float, asked.regions.split(",")):
                 for compiler in bench.loops:
-                    yield bench.loop(compiler, region, asked.factor)
+                    yield bench.loop(compiler, region, asked.factor, asked.phases)
         if "threads" in parts:
             for count in (4, 8, 16):
                 yield bench.threads(count)
@@ -311,7 +313,10 @@ def table(lines: Sequence[Line]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description="tauto balance beside Linux alone.")
     parser.add_argument("--parts", default="loops,threads,spins,midway,programs,equal")
-    parser.add_argument("--regions", default=",".join(f"{one:g}" for one in REGIONS_MS), help="milliseconds")
+    parser.add_argument(
+        "--regions", default=",".join(f"{one:g}" for one in REGIONS_MS), help="milliseconds of a loop"
+    )
+    parser.add_argument("--phases", type=int, default=1, help="loops of a region, with barriers between them")
     parser.add_argument("--program", action="append", help="this one alone; may be given more than once")
     parser.add_argument("--factor", type=float, default=4.0, help="how much slower the last CPU is")
     parser.add_argument("--slow", type=int, default=1, help="so many of the last CPUs are slow")

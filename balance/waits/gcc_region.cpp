@@ -246,14 +246,13 @@ part_choice* choice_for(void (*code)(void*), unsigned threads, unsigned flags) n
     const slot* own = this_thread.own;
     constexpr unsigned places_asked = 7;
     if (here == nullptr || own == nullptr || (flags & places_asked) != 0 || this_thread.in_region ||
-        known.is_broken || tasks_seen.load(std::memory_order_relaxed) ||
-        nests.load(std::memory_order_relaxed))
+        tasks_seen.load(std::memory_order_relaxed) || nests.load(std::memory_order_relaxed))
         return nullptr;
     const hold_value seat = own->held.read(std::memory_order_relaxed);
     if (seat.state != is_held || seat.on > most_cpus) return nullptr;
     const bool sits = seat.on > 0 && here->lending.load(std::memory_order_relaxed) != 0;
     const bool all_on_one = seat.on == 0 && here->crowded.load(std::memory_order_relaxed) == 1;
-    if (!(sits || all_on_one) || own->thread() != getpid()) return nullptr;
+    if (!(sits || all_on_one) || own->thread() != getpid() || known.is_broken) return nullptr;
     const auto parts = threads != 0 ? threads : static_cast<std::uint32_t>(omp_get_max_threads());
     if (parts < 2 || parts > most_parts || !parts_can_share_a_thread()) return nullptr;
     if (sits && seat.on != known.own_cpu) seat_runners(*here, seat.on);
