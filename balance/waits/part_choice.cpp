@@ -22,6 +22,7 @@ constexpr double first_wait = 10;
 constexpr double last_wait = 160;
 constexpr double learns = 0.1;  // of what a run shows
 constexpr std::uint32_t first_rows = 10;
+constexpr std::uint32_t enough_runs = 16;
 constexpr std::uint32_t rows_between = 16;  // of sharing out
 constexpr double most_change = 2;
 constexpr std::uint32_t idle_at_most = 256;
@@ -36,10 +37,9 @@ double followed(double known, double seen, double part) noexcept {
 
 }  // namespace
 
-double part_choice::samples::middle() const noexcept {
-    if (count < took.size()) return took[0];
-    const auto [least, most] = std::minmax({took[0], took[1]});
-    return std::clamp(took[2], least, most);
+// Of blocks of a way: whatever disturbs one adds to its time.
+double part_choice::samples::least() const noexcept {
+    return *std::min_element(took.begin(), took.begin() + count);
 }
 
 void part_choice::begin(std::uint32_t parts, std::span<const double> speeds) noexcept {
@@ -74,7 +74,14 @@ void part_choice::share_out() noexcept {
             if (ends(k, counts[k] + 1) < ends(first, counts[first] + 1)) first = k;
         ++counts[first];
     }
-    if (counts_[0] == 0 || ends(counts) < clearly_earlier * ends(counts_)) counts_ = counts;
+    if (counts == counts_) return;
+    // What runs took with what there is tells more than what is expected of it.
+    const double expected = ends(counts_);
+    const double now = counted_runs_ >= enough_runs ? counted_ : expected;
+    const double besides = std::max(now - expected, 0.0);
+    if (counts_[0] != 0 && ends(counts) + besides >= clearly_earlier * now) return;
+    counts_ = counts;
+    counted_runs_ = 0;
 }
 
 void part_choice::learn(std::span<const runner_seen> seen) noexcept {
@@ -124,11 +131,12 @@ void part_choice::note_threads(double took, std::uint32_t phases) noexcept {
 void part_choice::note_row(double took, std::span<const runner_seen> seen, std::uint32_t phases) noexcept {
     if (step_ == step::refused) return;
     length_ = length_ > 0 ? followed(length_, took / phases, learns) : took / phases;
-    if (way_ == alone) return note(took, phases);
+    if (way_ == alone || settles()) return note(took, phases);
     double work = 0;
     for (std::uint32_t k = 0; k < runners_; ++k) work += told_[k] * (seen[k].ended - seen[k].begun);
     alone_ = alone_ > 0 ? followed(alone_, work / phases, learns) : work / phases;
     if (shares_out_) return note(took, phases);
+    counted_ = counted_runs_++ == 0 ? took : followed(counted_, took, learns);
     const bool begins = rows_ < first_rows;
     learn(seen);
     // With many parts and runners it takes longer than a short region.
@@ -137,6 +145,10 @@ void part_choice::note_row(double took, std::span<const runner_seen> seen, std::
         share_out();
     }
     note(took, phases);
+}
+
+bool part_choice::settles() const noexcept {
+    return step_ != step::keeps && block_.settling < settling_runs && block_.settled < settling_time;
 }
 
 void part_choice::begin_block(way which) noexcept {
@@ -151,7 +163,7 @@ void part_choice::note(double took, std::uint32_t phases) noexcept {
         return;
     }
     trial_took_ += took;
-    if (block_.settling < settling_runs && block_.settled < settling_time) {
+    if (settles()) {
         ++block_.settling;
         block_.settled += took;
         return;
@@ -165,7 +177,7 @@ void part_choice::note(double took, std::uint32_t phases) noexcept {
     samples& of = took_[way_];
     of.took[of.count++] = block_.took / block_.phases;
     if (step_ == step::looks) {
-        if (of.middle() < too_long) return begin_trial();
+        if (of.least() < too_long) return begin_trial();
         step_ = step::keeps;
         until_trial_ = last_wait * trial_took_;
     } else if (--blocks_left_ > 0) {
@@ -189,18 +201,17 @@ void part_choice::begin_trial() noexcept {
 
 bool part_choice::alone_promises() const noexcept {
     return runners_ > 1 && alone_ > 0 &&
-           alone_ < promises * std::min(took_[threads].middle(), took_[row].middle());
+           alone_ < promises * std::min(took_[threads].least(), took_[row].least());
 }
 
 void part_choice::end_trial() noexcept {
     const way before = keeps_;
     way best = threads;
-    if (took_[threads].middle() < too_long)
+    if (took_[threads].least() < too_long)
         for (const way one : {row, alone})
-            if (took_[one].count > 0 && took_[one].middle() < took_[best].middle()) best = one;
-    const bool changes = took_[before].count == 0 ||
-                         took_[best].middle() < shorter * took_[before].middle() ||
-                         took_[threads].middle() >= too_long;
+            if (took_[one].count > 0 && took_[one].least() < took_[best].least()) best = one;
+    const bool changes = took_[before].count == 0 || took_[best].least() < shorter * took_[before].least() ||
+                         took_[threads].least() >= too_long;
     keeps_ = way_ = changes ? best : before;
     step_ = step::keeps;
     between_trials_ =

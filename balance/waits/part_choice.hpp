@@ -48,7 +48,7 @@ class part_choice {
     enum class step : std::uint8_t { looks, tries, keeps, refused };
     enum way : std::uint8_t { threads, row, alone };
     static constexpr std::size_t ways = 3;
-    static constexpr int blocks_each_way = 3;  // of a trial; middle() is of so many, or the first
+    static constexpr int blocks_each_way = 3;  // of a trial
 
     void learn(std::span<const runner_seen> seen) noexcept;
     void share_out() noexcept;
@@ -59,6 +59,7 @@ class part_choice {
     void begin_trial() noexcept;
     void end_trial() noexcept;
     bool alone_promises() const noexcept;
+    bool settles() const noexcept;
 
     std::uint32_t parts_ = 0;
     std::uint32_t runners_ = 0;
@@ -82,12 +83,14 @@ class part_choice {
     struct samples {
         std::array<double, blocks_each_way> took{};  // a phase
         std::size_t count = 0;
-        double middle() const noexcept;
+        double least() const noexcept;
     };
     std::array<samples, ways> took_{};
     double alone_ = 0;                // of a phase, if one runner did what all did in the last runs in a row
     std::uint32_t rows_ = 0;          // the first runs in a row
     std::uint32_t since_shared_ = 0;  // runs
+    std::uint32_t counted_runs_ = 0;  // with these counts
+    double counted_ = 0;              // how long they took
     double part_of_first_ = 0;        // ns of one part on the first runner; 0: not known
     std::array<double, most_runners> speeds_{};  // the first has 1
     std::array<double, most_runners> told_{};    // likewise, as they were at the begin
