@@ -14,9 +14,12 @@ constexpr int least_runs = 3;
 constexpr double least_length = 3e6;
 constexpr int most_runs = 64;
 constexpr double most_length = 20e6;
-constexpr double promises = 1.3;   // at most so much of the time of the shorter way
-constexpr double shorter = 0.97;   // than the other way, for a change
-constexpr double too_long = 10e6;  // a phase: threads can be moved in time there
+constexpr double promises = 1.1;  // at most so much of the time of the shorter way
+constexpr double shorter = 0.97;  // than the other way, for a change
+// A phase: threads can be moved in time there. To wake them up costs some 30 us, and to try other ways costs
+// more where a run has many phases.
+constexpr double too_long = 10e6;
+constexpr double too_long_on_stacks = 1.5e6;
 // Until the next trial, of what the last one took.
 constexpr double first_wait = 10;
 constexpr double last_wait = 160;
@@ -147,6 +150,10 @@ void part_choice::note_row(double took, std::span<const runner_seen> seen, std::
     note(took, phases);
 }
 
+double part_choice::longest() const noexcept {
+    return on_stacks_ ? too_long_on_stacks : too_long;
+}
+
 bool part_choice::settles() const noexcept {
     return step_ != step::keeps && block_.settling < settling_runs && block_.settled < settling_time;
 }
@@ -177,7 +184,7 @@ void part_choice::note(double took, std::uint32_t phases) noexcept {
     samples& of = took_[way_];
     of.took[of.count++] = block_.took / block_.phases;
     if (step_ == step::looks) {
-        if (of.least() < too_long) return begin_trial();
+        if (of.least() < longest()) return begin_trial();
         step_ = step::keeps;
         until_trial_ = last_wait * trial_took_;
     } else if (--blocks_left_ > 0) {
@@ -207,11 +214,11 @@ bool part_choice::alone_promises() const noexcept {
 void part_choice::end_trial() noexcept {
     const way before = keeps_;
     way best = threads;
-    if (took_[threads].least() < too_long)
+    if (took_[threads].least() < longest())
         for (const way one : {row, alone})
             if (took_[one].count > 0 && took_[one].least() < took_[best].least()) best = one;
     const bool changes = took_[before].count == 0 || took_[best].least() < shorter * took_[before].least() ||
-                         took_[threads].least() >= too_long;
+                         took_[threads].least() >= longest();
     keeps_ = way_ = changes ? best : before;
     step_ = step::keeps;
     between_trials_ =

@@ -60,6 +60,7 @@ class part_choice {
     void end_trial() noexcept;
     bool alone_promises() const noexcept;
     bool settles() const noexcept;
+    double longest() const noexcept;
 
     std::uint32_t parts_ = 0;
     std::uint32_t runners_ = 0;
