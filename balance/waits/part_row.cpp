@@ -147,28 +147,28 @@ std::uint32_t part_row::run_parts(std::uint32_t runner, std::int64_t spins, runn
         seen.ended += static_cast<double>(now - since);
         since = now;
     };
-    const auto run = [&](std::uint32_t part) {
+    const auto run = [&](std::uint32_t part, bool begins) {
+        const bool on_stack = on_stacks_.load(std::memory_order_relaxed);
+        const bool has_ended = on_stack ? enter(part, begins) : run_here(part);
+        note_time();
+        if (has_ended) return end_part();
+        at = arrive(part);
+        waiting[left++] = static_cast<std::uint16_t>(part);
+    };
+    const auto begin = [&](std::uint32_t part) {
         if (ran++ == 0) {
             since = timer::now();
             seen.begun = seen.ended = static_cast<double>(since - begun_at_.load(std::memory_order_relaxed));
         }
         ++seen.parts;
-        const bool has_ended =
-            on_stacks_.load(std::memory_order_relaxed) ? enter(part, true) : run_here(part);
-        note_time();
-        if (has_ended) {
-            end_part();
-        } else {
-            at = arrive(part);
-            waiting[left++] = static_cast<std::uint16_t>(part);
-        }
+        run(part, true);
     };
-    if (runner == 0) run(0);
+    if (runner == 0) begin(0);
     for (;;) {
         const std::uint32_t serial = serial_.load(std::memory_order_acquire);
         std::uint32_t part = 0;
         if (!take_first(runner, part, serial) && !take_of_others(runner, part, serial)) break;
-        run(part);
+        begin(part);
     }
     while (left > 0) {
         if (waits != nullptr) waits(true);
@@ -176,18 +176,8 @@ std::uint32_t part_row::run_parts(std::uint32_t runner, std::int64_t spins, runn
         if (waits != nullptr) waits(false);
         since = timer::now();
         const std::uint32_t came = std::exchange(left, 0);
-        for (std::uint32_t k = 0; k < came; ++k) {
-            const std::uint32_t part = waiting[k];
-            if (!go_on(part)) continue;
-            const bool has_ended = enter(part, false);
-            note_time();
-            if (has_ended) {
-                end_part();
-            } else {
-                at = arrive(part);
-                waiting[left++] = static_cast<std::uint16_t>(part);
-            }
-        }
+        for (std::uint32_t k = 0; k < came; ++k)
+            if (const std::uint32_t part = waiting[k]; go_on(part)) run(part, false);
     }
     return ran;
 }
