@@ -21,6 +21,7 @@ PARTS = 6
 # Parts wait in memory for each other: each gets a thread, and the region is not run in a row again. What
 # wave() does before that, to wait at a barrier, is seen in the first run.
 STUCK = {"neighbour": 1, "wave": 2}
+FIRST_TO_BE_STUCK = 81
 WAYS = (
     "plain",
     "sum",
@@ -146,7 +147,8 @@ def test_where_all_are_on_one_cpu_the_forking_thread_runs_all_parts(
 def test_parts_on_one_cpu_that_wait_in_memory_get_threads(built: Callable[..., Path], way: str) -> None:
     found = Held(built(), way, settings(), helped=False, gathered=True)
     assert found.answer == alone(built(), way, settings())
-    assert 1 <= found.in_a_row <= 60  # until one is stuck
+    # Of 800, those before the first one that is stuck, and wave() may be seen to meet in one before that.
+    assert 1 <= found.in_a_row <= FIRST_TO_BE_STUCK + 2
 
 
 @pytest.mark.parametrize("unsafe", [1, 2, 3, 4, 5])
