@@ -347,8 +347,8 @@ def test_threads_that_are_held_do_the_same_work(slow_cpu: int, way: str, name: s
         finished = balance("--json", "--only", way, "--", *loop, env=environment)
     found = answer(finished)
     assert finished.stdout.split()[1] == alone
-    # On seats the thread that may run the parts of others has one, too.
-    assert found["threads_moved"] == (3 if way == "seats" else 2)
+    # On seats the thread that may run the parts of others has one, too, once that is tried.
+    assert found["threads_moved"] in ({2, 3} if way == "seats" else {2})
     seconds = found["seconds_of_each_way"]
     assert isinstance(seconds, dict)
     assert seconds[name] > 0.9 * sum(seconds.values())

@@ -180,7 +180,7 @@ static long neighbour(int run) {
 #pragma omp parallel reduction(+ : done)
     {
         const int self = omp_get_thread_num();
-        if (run == looked_at + 1 && self + 1 < omp_get_num_threads())
+        if (run > looked_at && self + 1 < omp_get_num_threads())
             while (!flags[self + 1]) sched_yield();
         flags[self] = 1;
         ++done;
