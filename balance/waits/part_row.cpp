@@ -156,11 +156,11 @@ std::uint32_t part_row::run_parts(std::uint32_t runner, std::int64_t spins, runn
         waiting[left++] = static_cast<std::uint16_t>(part);
     };
     const auto begin = [&](std::uint32_t part) {
-        if (ran++ == 0) {
+        ++ran;
+        if (seen.parts++ == 0) {  // of this run: there may have been one before
             since = timer::now();
             seen.begun = seen.ended = static_cast<double>(since - begun_at_.load(std::memory_order_relaxed));
         }
-        ++seen.parts;
         run(part, true);
     };
     if (runner == 0) begin(0);
