@@ -121,7 +121,7 @@ struct page {
     std::atomic<std::uint32_t> static_loops;  ///< by a process in which loops can be shared out by speed
     std::atomic<std::uint32_t> may_spin;      ///< the user has not set how long LLVM's OpenMP spins
     std::atomic<std::uint32_t> lending;       ///< threads that wait may lend their CPUs; see lending.hpp
-    std::atomic<std::uint32_t> crowded;       ///< on how many CPUs more threads than that are held together
+    std::atomic<std::uint32_t> crowded;  ///< so many CPUs hold more threads than that, together; 0: none do
     /// Of CPU k, in any unit; 0: not known. Hints, so each is read for itself.
     std::array<std::atomic<std::uint32_t>, most_cpus> paces;
     /// Of loops that were shared out, by whoever sat on CPU k: the sum of its share times the region's ns.

@@ -146,7 +146,8 @@ void* help(void* given) {
     }
 }
 
-// A part may look at memory until another one that nobody has begun writes there.
+// A part may look at memory until another one writes there, which nobody has begun, or gone on with behind a
+// barrier.
 void* look_for_stuck_rows(void*) {
     std::uint64_t seen = 0;
     int looks = 0;
@@ -325,7 +326,7 @@ void run_gcc_part(void* given) {
     this_thread.meets = false;
     region.code(region.data);
     if (this_thread.meets) region.meets.store(true, std::memory_order_relaxed);
-    this_thread.meets = true;  // a region around this one keeps its threads
+    this_thread.meets = true;  // what the part around this one did before is not known any more
     end_part(region);
 }
 
