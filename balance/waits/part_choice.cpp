@@ -115,6 +115,7 @@ void part_choice::parts_meet() noexcept {
     keeps_ = threads;
     step_ = step::looks;
     took_ = {};
+    trial_took_ = 0;
     between_trials_ = 0;
     length_ = 0;
     begin_block(threads);
