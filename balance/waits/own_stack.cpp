@@ -128,13 +128,11 @@ bool own_stack::make() noexcept {
 void own_stack::run(unsigned low, unsigned high) noexcept {
     auto& self =
         *reinterpret_cast<kept*>(static_cast<std::uintptr_t>(low) | static_cast<std::uintptr_t>(high) << 32);
-    for (;;) {
-        kept::view::after(nullptr, &self.seen_outside);
-        self.code(self.data);
-        self.has_returned = true;
-        kept::view::before(&self.left, self.seen_outside);
-        swapcontext(&self.inside, &self.outside);
-    }
+    kept::view::after(nullptr, &self.seen_outside);
+    self.code(self.data);
+    self.has_returned = true;
+    kept::view::before(&self.left, self.seen_outside);
+    setcontext(&self.outside);  // for good: start() makes it anew
 }
 
 bool own_stack::enter() noexcept {
