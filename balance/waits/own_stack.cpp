@@ -13,10 +13,6 @@
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TAUTO_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define TAUTO_SANITIZED 1
-#endif
 #endif
 
 #if defined(TAUTO_SANITIZED)
