@@ -2,7 +2,8 @@
 
 A turn is one process for each library that has the algorithm, in an order drawn by lot. The figure of a cell
 is our time by that of the best peer, turn by turn; the best is chosen in the first turns and judged in the
-others. ``--slow 4`` makes the last CPU four times slower. The rows go to a file; the same command adds turns.
+others. ``--slow 4`` makes the last CPU four times slower; with ``--neighbour`` another program comes and goes
+there. The rows go to a file; the same command adds turns.
 """
 
 from __future__ import annotations
@@ -16,9 +17,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parents[1])  # the package, in place of its own folder
+
+from benchmarks.race import neighbour
 from tautochrone.machine import runners
 from tautochrone.machine.emulate import emulated
 from tautochrone.results.journal import Journal
@@ -100,6 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--works", default=",".join(WORKS), help="by commas")
     parser.add_argument("--sizes", default="100,10000,1000000,10000000", help="by commas")
     parser.add_argument("--slow", type=float, default=1.0, help="factor of the last CPU")
+    parser.add_argument("--neighbour", action="store_true", help="another program comes and goes there")
     parser.add_argument("--turns", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=0.05, help="of each process's calls")
     parser.add_argument("--least", action="store_true", help="a process's fastest call, on a busy machine")
@@ -107,9 +114,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=Path("build/algorithms.jsonl"))
     asked = parser.parse_args(arguments)
     begun = time.monotonic()
-    slow = {max(os.sched_getaffinity(0)): asked.slow} if asked.slow != 1.0 else {}
+    last = max(os.sched_getaffinity(0))
+    slow = {last: asked.slow} if asked.slow != 1.0 else {}
+    beside = neighbour(last) if asked.neighbour else nullcontext()
     asked.output.parent.mkdir(parents=True, exist_ok=True)
-    with emulated(slow), Journal.open(asked.output) as journal:
+    with emulated(slow), beside, Journal.open(asked.output) as journal:
         for size in map(int, asked.sizes.split(",")):
             for work in asked.works.split(","):
                 if time.monotonic() - begun > asked.limit:
@@ -117,7 +126,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     return 1
                 without: set[str] = set()
                 turns = [turn(work, size, asked.seconds, asked.least, without) for _ in range(asked.turns)]
-                row = {**row_of(work, size, asked.slow, turns), "least": asked.least}
+                told = {"least": asked.least, "neighbour": asked.neighbour}
+                row = {**row_of(work, size, asked.slow, turns), **told}
                 journal.append(row)
                 others = " ".join(f"{one} {1e6 * took:.2f}" for one, took in sorted(row["medians"].items()))
                 print(
