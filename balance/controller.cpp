@@ -100,6 +100,7 @@ void controller::run(int signals, const std::function<bool()>& ended) {
         if (ends) end_window(now);
     }
     holding_.end();
+    holding_.let_waits_sleep(false);
     const nanoseconds end = timer::now();
     account_.seconds_of[static_cast<std::size_t>(done_)] += timer::to_seconds(end - window_began_);
     account_.seconds = timer::to_seconds(end - began_);
@@ -405,6 +406,7 @@ void controller::confirm_spins() {
 
 void controller::choose_way() {
     done_ = what_to_do();
+    holding_.let_waits_sleep(done_ != way::alone && !how_.keep_waits);
     team_.watch_exactly(done_ == way::moves);
     team_.trust_places(done_ != way::seats);  // guests come and go
 }

@@ -38,6 +38,7 @@ struct manner {
     bool files = false;         // watch by /proc alone
     way only = way::alone;      // what to do without asking whether it helps; alone: ask
     bool begin_seated = false;  // its number of threads or its runtime suits that
+    bool keep_waits = false;    // as the program has them
     unsigned seed = 0;
 };
 

@@ -152,13 +152,15 @@ double holding::shared_out_on(int cpu) {
 
 // A CPU is worth what its threads had to do over the time in which it was at it: their shares of loops, or so
 // many equal parts. It was at it as long as the one of them that took longest, and at least as long as they
-// ran one after the other.
+// ran one after the other. Of parts that were ended on another CPU, as guests, nothing is known.
 void holding::learn(std::span<member* const> members) {
     struct load {
         double threads = 0;
         double longest = 0;  // seconds
         double ran = 0;
     };
+    const std::uint64_t lent = shared_ == nullptr ? 0 : shared_->lent.load(std::memory_order_relaxed);
+    if (std::exchange(lent_, lent) != lent && published_.empty()) return;
     std::map<int, load> loads;
     for (const member* one : members) {
         const auto seat = seats_.find(one->thread);
@@ -222,6 +224,10 @@ void holding::allow_lending(const speeds& cpus, std::span<const double> worth) {
             shared_->paces[cpu].store(static_cast<std::uint32_t>(std::lround(unit * worth[i])),
                                       std::memory_order_relaxed);
     shared_->lending.store(1, std::memory_order_release);
+}
+
+void holding::let_waits_sleep(bool on) {
+    if (shared_ != nullptr) shared_->waits_sleep.store(on ? 1 : 0, std::memory_order_relaxed);
 }
 
 void holding::end() {

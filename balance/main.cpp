@@ -36,7 +36,6 @@ using tauto::launch::leave;
 
 struct options {
     pid_t pid = 0;
-    bool keep_waits = false;
     bool keep_threads = false;
     bool no_preload = false;
     bool json = false;
@@ -71,7 +70,7 @@ options read_options(int count, char** values) {
     parser.add("--pid", pid, "Balance this running process and its children, until it ends or Ctrl-C");
     parser.add("--even-pinned", wish.how.even_pinned,
                "Move threads that the program pinned, too, within their own masks");
-    parser.add("--keep-waits", wish.keep_waits, "Leave the settings of waiting as they are");
+    parser.add("--keep-waits", wish.how.keep_waits, "Leave the settings of waiting as they are");
     parser.add("--keep-threads", wish.keep_threads, "Leave the numbers of threads as they are");
     parser.add("--no-preload", wish.no_preload, "Do without the library that tells which threads wait");
     static const std::map<std::string, way> ways{
@@ -184,9 +183,9 @@ int run(options wish) {
         status = follow_process(wish.pid, self, all);
         found.fill(all);
     } else {
-        if (library.marks != nullptr && !wish.keep_waits && may_spin_in_openmp())
+        if (library.marks != nullptr && !wish.how.keep_waits && may_spin_in_openmp())
             library.marks->may_spin.store(1, std::memory_order_relaxed);
-        if (!wish.keep_waits && cpus.one_is_slow_by_itself()) found.waits = set_waits();
+        if (!wish.how.keep_waits && cpus.one_is_slow_by_itself()) found.waits = set_waits();
         const bool may_be_seated =
             library.marks != nullptr && (wish.how.only == way::alone || wish.how.only == way::seats);
         if (!wish.keep_threads) {  // first: the other may set a number that it reads

@@ -28,7 +28,9 @@ namespace tauto::balance {
 
 inline constexpr char page_variable[] = "TAUTO_BALANCE_PAGE";
 inline constexpr std::uint64_t page_magic = 0x6563'6e61'6c61'6274;  // "tbalance"
-inline constexpr std::uint32_t page_version = 9;
+inline constexpr std::uint32_t page_version = 10;
+/// Threads that the library started and that do no part of the program's work.
+inline constexpr char name_of_idle_threads[] = "tauto-waits";
 inline constexpr std::uint32_t most_slots = 1024;
 inline constexpr std::uint32_t most_cpus = 1024;
 
@@ -122,6 +124,7 @@ struct page {
     std::atomic<std::uint32_t> may_spin;      ///< the user has not set how long LLVM's OpenMP spins
     std::atomic<std::uint32_t> lending;       ///< threads that wait may lend their CPUs; see lending.hpp
     std::atomic<std::uint32_t> crowded;  ///< so many CPUs hold more threads than that, together; 0: none do
+    std::atomic<std::uint32_t> waits_sleep;  ///< who waits in GCC's OpenMP shall sleep soon
     /// Of CPU k, in any unit; 0: not known. Hints, so each is read for itself.
     std::array<std::atomic<std::uint32_t>, most_cpus> paces;
     /// Of loops that were shared out, by whoever sat on CPU k: the sum of its share times the region's ns.
@@ -130,6 +133,7 @@ struct page {
     /// one.
     std::array<std::atomic<std::uint32_t>, most_slots> helps_on;
     std::atomic<std::uint64_t> in_a_row;  ///< regions whose parts were run in a row
+    std::atomic<std::uint64_t> lent;      ///< times that a CPU was lent
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&

@@ -5,9 +5,7 @@
 // all are held on one CPU, the one that forks may run them all. That is done where no part can tell the
 // difference (part_safety.hpp), and only as long as it takes less time (part_choice.hpp).
 
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,9 +16,11 @@
 #include <utility>
 
 #include "balance/waits/gcc_region.hpp"
+#include "balance/waits/idle_team.hpp"
 #include "balance/waits/marks.hpp"
 #include "balance/waits/openmp_region.hpp"
 #include "balance/waits/originals.hpp"
+#include "balance/waits/own_thread.hpp"
 #include "balance/waits/part_choice.hpp"
 #include "balance/waits/part_row.hpp"
 #include "balance/waits/part_safety.hpp"
@@ -37,7 +37,6 @@ TAUTO_ASKED(int, omp_get_max_threads);
 TAUTO_ASKED(int, omp_get_max_threads_);
 TAUTO_ASKED(int, omp_in_parallel);
 TAUTO_ASKED(int, omp_in_parallel_);
-TAUTO_SYSTEM(pthread_create, nullptr);
 TAUTO_IN_FRONT void GOMP_parallel(void (*code)(void*), void* data, unsigned threads, unsigned flags);
 TAUTO_RUNTIME(GOMP_parallel);
 
@@ -52,13 +51,6 @@ constexpr long between_looks = 20'000'000;  // ns, of who looks for rows that do
 constexpr long between_idle_looks = 100'000'000;
 constexpr int looks_until_stuck = 3;
 constexpr int looks_until_idle = 50;
-
-bool start_plainly(pthread_t& thread, void* (*code)(void*), void* data) noexcept;
-
-bool start_detached(void* (*code)(void*), void* data) {
-    pthread_t thread{};
-    return start_plainly(thread, code, data) && pthread_detach(thread) == 0;
-}
 
 constinit part_row the_row{start_detached};
 
@@ -149,6 +141,7 @@ void* help(void* given) {
 // A part may look at memory until another one writes there, which nobody has begun, or gone on with behind a
 // barrier.
 void* look_for_stuck_rows(void*) {
+    be_idle();
     std::uint64_t seen = 0;
     int looks = 0;
     while (!rows_end.load(std::memory_order_acquire)) {
@@ -165,31 +158,9 @@ void* look_for_stuck_rows(void*) {
     return nullptr;
 }
 
-// With the program's own mask, also where the calling thread is held on its seat, and stays there.
-bool start_plainly(pthread_t& thread, void* (*code)(void*), void* data) noexcept {
-    const auto start =
-        original<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(real_pthread_create);
-    const slot* own = this_thread.own;
-    if (own == nullptr || has_programs_mask(own->held.read().state))
-        return start(&thread, nullptr, code, data) == 0;
-    pthread_attr_t with_mask;
-    if (pthread_attr_init(&with_mask) != 0) return false;
-    const cpu_set_t& given = the_page()->given;
-    const bool started = pthread_attr_setaffinity_np(&with_mask, sizeof given, &given) == 0 &&
-                         start(&thread, &with_mask, code, data) == 0;
-    pthread_attr_destroy(&with_mask);
-    return started;
-}
-
-// Whoever looks for rows that do not end gets no signals of the program.
 bool begin_rows() noexcept {
     if (known.begun.load(std::memory_order_relaxed)) return true;
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const bool looks = start_detached(look_for_stuck_rows, nullptr);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    const bool looks = start_idle(look_for_stuck_rows, nullptr);
     known.begun.store(looks, std::memory_order_relaxed);
     return looks;
 }
@@ -355,6 +326,7 @@ template <class... Rest>
 void fork_parallel(original_function& name, const shared_work* work, void (*code)(void*), void* data,
                    unsigned threads, unsigned flags, Rest... rest) {
     if (part_in_row() != nullptr) return run_alone(code, data, work);
+    follow_waits(threads);
     part_choice* const choice = choice_for(code, threads, flags);
     if (choice != nullptr && choice->in_a_row()) {
         if (choice->on_stacks() && !the_row.make_stacks(choice->parts())) choice->refuse();
@@ -379,6 +351,12 @@ int most_threads_in(const running_part& part) noexcept {
 }
 
 }  // namespace
+
+void follow_waits(unsigned threads) noexcept {
+    if (waits_shall_change())
+        change_waits(threads != 0 ? threads : static_cast<unsigned>(omp_get_max_threads()),
+                     original<fork_function>(real_GOMP_parallel));
+}
 
 bool meets_in_a_row() noexcept {
     const running_part* part = part_in_row();

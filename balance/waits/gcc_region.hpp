@@ -13,6 +13,10 @@ shared_work unsigned_loop_work(bool up, std::uint64_t begin, std::uint64_t end, 
                                std::uint64_t chunk) noexcept;
 shared_work sections_work(unsigned count) noexcept;
 
+/// Makes waits of the runtime as the page wants them (idle_team.hpp). `threads`: of the calling thread's
+/// team; 0: as many as it forks by itself.
+void follow_waits(unsigned threads = 0) noexcept;
+
 /// Where the calling thread runs a part of a row: waits there for the other parts, and true.
 bool meets_in_a_row() noexcept;
 

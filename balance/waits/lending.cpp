@@ -156,6 +156,7 @@ void lend_cpu(slot& own, std::uint64_t now) noexcept {
     const int error = errno;
     if (found.state == is_held && put(*one, found, is_guest, self.on, *here)) {
         this_thread.guest = one;
+        here->lent.fetch_add(1, std::memory_order_relaxed);
         has_guests.store(true, std::memory_order_relaxed);
     }
     errno = error;

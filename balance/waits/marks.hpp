@@ -147,11 +147,12 @@ inline void end_time_of_wait(slot& own) noexcept {
         end_timed_wait(own, static_cast<std::uint64_t>(timer::now()));
 }
 
-/// It has waited there, in a region whose loops are shared out by speed.
-inline void note_barrier(slot& own) noexcept {
-    this_thread.part.waited +=
-        static_cast<std::uint64_t>(timer::now()) - own.passed_at.load(std::memory_order_relaxed);
-    end_time_of_wait(own);
+/// It has waited there.
+inline void end_barrier(slot& own) noexcept {
+    const auto now = static_cast<std::uint64_t>(timer::now());
+    if (this_thread.part.shares != nullptr)
+        this_thread.part.waited += now - own.passed_at.load(std::memory_order_relaxed);
+    end_timed_wait(own, now);
 }
 
 /// Between two yields that follow each other soon it only looked whether it may go on.

@@ -27,10 +27,10 @@ class barrier_mark {
                      : begin_mark(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)))) {
         this_thread.meets = true;
         note_progress(begun_, !this_thread.part.spins);
-        if (this_thread.part.shares != nullptr) time_wait(begun_);
+        if (begun_ != nullptr && begun_->waits().depth == 1) time_wait(begun_);
     }
     [[gnu::always_inline]] ~barrier_mark() {
-        if (begun_ != nullptr && this_thread.part.shares != nullptr) note_barrier(*begun_);
+        if (begun_ != nullptr && begun_ == this_thread.own) end_barrier(*begun_);
         take_cpu_back();
         end_mark(begun_);
     }
@@ -58,6 +58,7 @@ class barrier_mark {
     TAUTO_RUNTIME(NAME);                          \
     TAUTO_IN_FRONT void NAME() noexcept {         \
         if (meets_in_a_row()) return;             \
+        follow_waits();                           \
         const barrier_mark waiting;               \
         original<void() noexcept>(real_##NAME)(); \
     }

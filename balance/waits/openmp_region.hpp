@@ -26,7 +26,7 @@ inline void end_part(forked_region& region) noexcept {
     // No frame is above this one: waits of the runtime between here and the end of this one are inside it.
     slot* begun = begin_mark(0);
     note_progress(begun, !region.spins);
-    if (region.spins) time_wait(begun);
+    time_wait(begun);  // runtimes spin for milliseconds by themselves
     this_thread.outermost = UINTPTR_MAX;
     if (region.forker == &this_thread) region.join = begun;
 }

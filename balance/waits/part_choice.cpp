@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "balance/waits/followed.hpp"
+
 namespace tauto::balance {
 
 namespace {

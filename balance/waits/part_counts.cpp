@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "balance/waits/followed.hpp"
+
 namespace tauto::balance {
 
 namespace {
@@ -10,17 +12,12 @@ constexpr double learns = 0.1;  // of what a run shows
 constexpr std::uint32_t first_runs = 10;
 constexpr std::uint32_t enough_runs = 16;
 constexpr std::uint32_t runs_between = 16;  // of sharing out
-constexpr double most_change = 2;
 constexpr std::uint32_t idle_at_most = 256;
 constexpr double trusts_again = 1.2;  // a runner that had nothing for so long
 constexpr double clearly_earlier = 0.97;
 constexpr double least_time = 1;
 
 }  // namespace
-
-double followed(double known, double seen, double part) noexcept {
-    return known + part * (std::clamp(seen, known / most_change, known * most_change) - known);
-}
 
 void part_counts::begin(std::uint32_t parts, std::span<const double> speeds) noexcept {
     *this = {};

@@ -52,7 +52,4 @@ class part_counts {
     std::array<std::uint32_t, most_runners> counts_{};
 };
 
-/// What is known after one more run, which may have been interrupted: it changes no more than a part.
-double followed(double known, double seen, double part) noexcept;
-
 }  // namespace tauto::balance

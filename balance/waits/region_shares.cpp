@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "balance/waits/followed.hpp"
+
 namespace tauto::balance {
 
 namespace {
@@ -10,15 +12,9 @@ namespace {
 constexpr double learns = 0.15;     // of what a run shows, once there were some
 constexpr double long_run = 200e6;  // ns: a part of that shows as large a part, up to
 constexpr double learns_at_most = 0.5;
-constexpr double most_change = 2;
 constexpr double least_share = 0.005;  // a smaller one shows no speed
 constexpr double trusts_again = 0.02;  // of the speed by weight, in a run in which it had no share
 constexpr double least_time = 1;       // ns
-
-// One run may have been interrupted: it changes what is known by no more than a part.
-double followed(double known, double seen, double part) noexcept {
-    return known + part * (std::clamp(seen, known / most_change, known * most_change) - known);
-}
 
 }  // namespace
 

@@ -14,7 +14,7 @@ from tautochrone.machine import runners
 
 # As balance/page.hpp has it.
 MAGIC = 0x65636E616C616274
-VERSION = 9
+VERSION = 10
 IS_HELD = 3
 SLOTS = 1024
 CPUS = 1024
@@ -26,11 +26,13 @@ GIVEN_AT = SLOTS_AT + SLOTS * SLOT_BYTES
 GIVEN_BYTES = 128
 MAY_SPIN_AT = GIVEN_AT + GIVEN_BYTES + 4
 LENDING_AT = MAY_SPIN_AT + 4
-PACES_AT = LENDING_AT + 8
-SHARED_OUT_AT = PACES_AT + 4 * CPUS
+WAITS_SLEEP_AT = LENDING_AT + 8
+PACES_AT = WAITS_SLEEP_AT + 4
+SHARED_OUT_AT = (PACES_AT + 4 * CPUS + 7) // 8 * 8
 HELPS_ON_AT = SHARED_OUT_AT + 8 * CPUS
 IN_A_ROW_AT = HELPS_ON_AT + 4 * SLOTS
-BYTES = (IN_A_ROW_AT + 8 + 63) // 64 * 64
+LENT_AT = IN_A_ROW_AT + 8
+BYTES = (LENT_AT + 8 + 63) // 64 * 64
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,10 @@ class BalancePage:
     def let_threads_spin(self) -> None:
         """The user has not said for how long."""
         struct.pack_into("=I", self._bytes, MAY_SPIN_AT, 1)
+
+    def let_waits_sleep(self, on: bool = True) -> None:
+        """Who waits in GCC's OpenMP shall sleep soon."""
+        struct.pack_into("=I", self._bytes, WAITS_SLEEP_AT, int(on))
 
     def allow_lending(self, paces: Mapping[int, int]) -> None:
         """Threads that wait may take those on slower CPUs onto theirs."""

@@ -202,13 +202,73 @@ def test_openmp_threads_are_marked_while_they_wait(
     with conversation(page, with_openmp("openmp_waits.c", compiler), way) as program:
         thread = program.heard("waits")
         wait_until(lambda: thread in page.threads() and program.waits(thread).depth > 0, "the mark")
+        assert way == "task" or program.waits(thread).since > 0
         program.go_on()
         assert program.heard("works") == thread
         assert program.waits(thread).depth == 0
+        assert way == "task" or program.waits(thread).waited > 0
         program.go_on()
         main = program.heard("ended")
         assert main == program.process.pid
         assert main not in page.threads() or program.waits(main).depth == 0
+
+
+class Spinning:
+    """The program, whose regions of 2 ms are a hundred a line."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def spins(self) -> bool:
+        """Whether who waits does it for most of that time."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline()) > 100
+
+    def threads(self) -> int:
+        return sum(1 for _ in Path(f"/proc/{self.process.pid}/task").iterdir())
+
+
+@contextmanager
+def spinning(program: Path, page: BalancePage) -> Iterator[Spinning]:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([program], stdin=pipe, stdout=pipe, text=True, env=page.environment()) as process:
+        try:
+            yield Spinning(process)
+            process.communicate("", timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 0
+
+
+def test_waits_of_gcc_sleep_soon_as_long_as_the_controller_wants_it(
+    built: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
+        monkeypatch.delenv(name, raising=False)
+    page = BalancePage()
+    with spinning(built("spinning.c", "gcc", "-fopenmp"), page) as program:
+        for _ in range(3):
+            assert program.spins()
+            page.let_waits_sleep()
+            assert not program.spins()
+            page.let_waits_sleep(on=False)
+            assert program.spins()
+            wait_until(lambda: program.threads() == 2, "the end of the idle team")
+
+
+@pytest.mark.parametrize(("name", "value"), [("OMP_WAIT_POLICY", "active"), ("GOMP_SPINCOUNT", "infinity")])
+def test_who_has_set_how_long_threads_spin_keeps_it(
+    built: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    page = BalancePage()
+    page.let_waits_sleep()
+    with spinning(built("spinning.c", "gcc", "-fopenmp"), page) as program:
+        assert program.spins()
+        assert program.threads() == 2
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
