@@ -174,7 +174,10 @@ int run(options wish) {
         library = preload_marks(*program, given);
     found.not_preloaded = library.reason;
     moves mover;
-    tauto::launch::guard keeper([&mover](pid_t) { mover.put_back_all(); });
+    tauto::launch::guard keeper([&](pid_t) {
+        if (library.marks != nullptr) let_go(*library.marks);
+        mover.put_back_all();
+    });
     speeds cpus(probe(cpus_of(given)));
     int status = 0;
     if (wish.pid != 0) {

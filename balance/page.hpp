@@ -311,6 +311,15 @@ inline void publish_speeds(cpu_weights& to, const std::uint32_t* weights, std::u
     to.sequence.store(odd + 1, std::memory_order_release);
 }
 
+/// Nobody is placed any more. By the controller, or by its guard where it was killed.
+inline void let_go(page& shared) noexcept {
+    shared.lending.store(0, std::memory_order_release);
+    shared.crowded.store(0, std::memory_order_relaxed);
+    shared.waits_sleep.store(0, std::memory_order_relaxed);
+    if (shared.cpu_speeds.cpus.load(std::memory_order_relaxed) != 0)
+        publish_speeds(shared.cpu_speeds, nullptr, 0);
+}
+
 /// The weights as they were at one moment, into room for `most_cpus`: how many there are, with their sequence
 /// number; 0 where none are published, or the controller writes at this moment or was killed while it wrote.
 inline std::uint32_t read_speeds(const cpu_weights& from, std::uint32_t* weights,

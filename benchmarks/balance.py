@@ -71,6 +71,8 @@ SECONDS = {
 BEST = ("fast", "linux", "linux, passive")
 EQUAL_MS = (10.0, 0.3, 0.03)
 EQUAL_SECONDS = 3.0  # of work on one CPU
+MIDWAY_MS = (30.0, 3.0, 0.3)
+MIDWAY_SECONDS = 10.0  # likewise
 
 Line = dict[str, Any]
 
@@ -173,11 +175,12 @@ class Bench:
             **self.sides({name: side(name) for name in ("linux", "balance")}),
         }
 
-    def midway(self, compiler: str, seconds: float, factor: float) -> Line:
+    def midway(self, compiler: str, milliseconds: float, factor: float) -> Line:
         """The CPU is fast for the first third of what the loop takes on equal CPUs."""
-        regions = round(seconds * 1e3 / BARRIER_MS)
-        words = [self.loops[compiler], str(round(self.each[compiler] * BARRIER_MS)), str(regions)]
-        line: Line = {"midway": compiler}
+        seconds = MIDWAY_SECONDS
+        regions = round(seconds * 1e3 / milliseconds)
+        words = [self.loops[compiler], str(round(self.each[compiler] * milliseconds)), str(regions)]
+        line: Line = {"midway": compiler, "midway_ms": milliseconds}
         sides = {"linux": Side(words), "linux, passive": Side(words, PASSIVE), "balance": balanced(words)}
         for name in self.chance.sample(sorted(sides), len(sides)):
             with emulated(dict.fromkeys(self.slow, factor)) as emulation:
@@ -238,7 +241,8 @@ def lines_of_a_turn(bench: Bench, asked: argparse.Namespace) -> Iterator[Line]:
                 yield bench.program(name, call, "unequal")
     if "midway" in parts:
         for compiler in bench.loops:
-            yield bench.midway(compiler, 10.0, asked.factor)
+            for region in MIDWAY_MS:
+                yield bench.midway(compiler, region, asked.factor)
     if "equal" in parts:
         for name, call in calls.items():
             yield bench.program(name, call, "equal")
@@ -293,7 +297,9 @@ def table(lines: Sequence[Line]) -> str:
     kinds: dict[tuple[str, ...], Callable[[list[Any]], str]] = {
         ("factor", "threads"): lambda key: f"{key[1]} threads with barriers, factor {key[0]:g}",
         ("factor", "spinning"): lambda key: f"{key[1]} threads that spin, factor {key[0]:g}",
-        ("factor", "midway"): lambda key: f"{key[1]}, slower by {key[0]:g} in the middle of the run",
+        ("factor", "midway", "midway_ms"): lambda key: (
+            f"{key[1]}, {key[2]:g} ms, slower by {key[0]:g} in the middle of the run"
+        ),
         ("factor", "cpus", "program"): lambda key: f"{key[2]}, {key[1]} CPUs",
         ("equal_loop", "equal_ms"): lambda key: f"static loop, {key[0]}, {key[1]:g} ms, equal CPUs",
     }

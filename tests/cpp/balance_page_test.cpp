@@ -309,6 +309,22 @@ TEST_CASE("weights are read as they were written together") {
     CHECK(read_speeds(*from, read.data(), sequence) == 0);
 }
 
+TEST_CASE("who lets go of a program leaves nothing that its threads would follow") {
+    const auto shared = std::make_unique<page>();
+    const std::array<std::uint32_t, 2> two{1, 4};
+    for (const std::uint32_t sequence : {0U, 3U}) {  // 3: the controller was killed while it wrote
+        publish_speeds(shared->cpu_speeds, two.data(), 2);
+        shared->cpu_speeds.sequence.fetch_add(sequence);
+        shared->lending = shared->crowded = shared->waits_sleep = 1;
+        let_go(*shared);
+        CHECK(shared->lending + shared->crowded + shared->waits_sleep == 0);
+        std::array<std::uint32_t, most_cpus> read{};
+        std::uint32_t found = 0;
+        CHECK(read_speeds(shared->cpu_speeds, read.data(), found) == 0);
+        CHECK(shared->cpu_speeds.cpus == 0);
+    }
+}
+
 TEST_CASE("a reader beside the writer sees no mixture of two weights") {
     const auto both = std::make_unique<cpu_weights>();
     std::atomic<bool> over{false};
