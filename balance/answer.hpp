@@ -18,6 +18,7 @@ struct answer {
     std::string name;
     account what;
     paired_ratio ratio;          // time balanced over time left alone
+    bool estimated = false;      // by the CPU time of threads
     bool kept = false;           // it was seen to help
     double spun = 0;             // of the CPU time with Linux alone: waits that nobody told of
     std::uint64_t in_a_row = 0;  // regions whose parts a thread for each CPU ran, one after the other

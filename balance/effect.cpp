@@ -333,7 +333,9 @@ void effect::add_pair(const pair& both) {
     ++tried_;
     if (balanced.work <= 0 || alone.work <= 0) return;
     const double log = std::log(alone.rate()) - std::log(balanced.rate());
-    const double least = balanced.counted && alone.counted ? worth_it : worth_it_if_estimated;
+    const bool counted = balanced.counted && alone.counted;
+    if (!counted) ++estimated_;
+    const double least = counted ? worth_it : worth_it_if_estimated;
     const bool helps = log < -least;
     logs_.push_back(log);
     helps_.add(helps);

@@ -86,6 +86,8 @@ class effect {
     // Time balanced over time left alone, over all pairs of windows: its median and 95 % interval.
     paired_ratio ratio() const;
     std::size_t pairs() const { return logs_.size(); }
+    // Whether work was only estimated in most of them, by CPU time: that need not be progress.
+    bool is_estimated() const { return 2 * estimated_ > logs_.size(); }
     // Whether it was seen to help, wrong once in 20 programs that it does not help.
     bool ever_kept() const { return kept_; }
     // What was seen until now tells nothing: CPUs have become faster or slower.
@@ -157,6 +159,7 @@ class effect {
     bool fell_ = false;         // its rate, in the last pair
     bool was_unequal_ = false;  // CPUs were, in the last window that was watched, because of others there
     std::vector<double> logs_;
+    std::size_t estimated_ = 0;  // pairs
 };
 
 }  // namespace tauto::balance

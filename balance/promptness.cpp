@@ -4,6 +4,8 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include <cerrno>
+
 namespace tauto::balance {
 
 namespace {
@@ -26,7 +28,9 @@ patience::patience() : was_prompt_(sched_getscheduler(0) == SCHED_FIFO) {
 }
 
 patience::~patience() {
+    const int error = errno;
     if (was_prompt_) set_policy(SCHED_FIFO, 1);
+    errno = error;
 }
 
 }  // namespace tauto::balance

@@ -61,7 +61,7 @@ void team::watch_code(bool on) {
     if (on == unseen_.watches()) return;
     unseen_.watch(on);
     if (!on) return;
-    for (const auto& [thread, one] : members_) unseen_.add(one.process, thread);
+    for (const auto& [thread, one] : members_) unseen_.add(thread);
 }
 
 void team::watch_exactly(bool exactly) {
@@ -87,7 +87,7 @@ void team::add(pid_t process, pid_t thread) {
     one.since = state->at;
     one.wanted.resize(cpus_.size());
     one.windows_unnoted = most_windows_unnoted + 1;
-    if (unseen_.watches()) unseen_.add(process, thread);
+    if (unseen_.watches()) unseen_.add(thread);
     const auto [place, added] = members_.emplace(thread, std::move(one));
     const double least = least_done_at_work(place->second);
     place->second.done = place->second.done_at_waking =

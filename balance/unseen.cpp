@@ -1,9 +1,8 @@
 #include "balance/unseen.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
-
-#include "balance/watch.hpp"
 
 namespace tauto::balance {
 
@@ -22,11 +21,11 @@ void unseen_waits::watch(bool on) {
     each_ = sample_every * all / static_cast<nanoseconds>(most_as_often);
 }
 
-void unseen_waits::add(pid_t process, pid_t thread) {
+void unseen_waits::add(pid_t thread) {
     if (watched_.size() >= most_watched) return;
     if (auto found = sample_thread(thread, each_))
         watched_[thread] = std::move(found);
-    else if (state_of(process, thread))
+    else if (errno == EACCES || errno == EPERM || errno == ENOSYS)  // or else it has ended
         refused_ = true;
 }
 

@@ -22,7 +22,7 @@ class unseen_waits {
     // From now on all threads that are added, at most 64: each takes a file.
     void watch(bool on);
     bool watches() const { return watches_; }
-    void add(pid_t process, pid_t thread);
+    void add(pid_t thread);
     void drop(pid_t thread) { watched_.erase(thread); }
     void drop_all();
     // Whether the system refused to tell.

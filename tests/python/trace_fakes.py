@@ -30,6 +30,7 @@ BALANCED = Balance(
     waited_unseen=0.0,
     regions_in_a_row=0,
     pairs_of_windows=9,
+    estimated=False,
     left_alone_because=None,
     variables_set=[],
     preloaded=True,

@@ -43,6 +43,7 @@ class Balance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     time_over_linux_alone: float | None  # below 1: balancing is faster
     interval: tuple[float | None, float | None]  # of that
     pairs_of_windows: int
+    estimated: bool  # in these windows, by the CPU time of threads, which need not be progress
     waited_unseen: float  # of their CPU time with Linux alone: threads spun in memory; 0: none known
     regions_in_a_row: int  # of GCC's OpenMP: a thread for each CPU ran the parts, one after the other
     left_alone_because: str | None

@@ -82,6 +82,6 @@ def in_words(balance: Balance) -> str:
     pairs = f"{text.count(balance.pairs_of_windows, 'pair')} of windows"
     if low is None or high is None:
         return f"{did}; what that brought is not known: {pairs} with Linux alone cannot tell"
-    return (
-        f"{did}; time over Linux alone {balance.time_over_linux_alone:.2f} ({low:.2f} to {high:.2f}), {pairs}"
-    )
+    basis = ", estimated by CPU time" if balance.estimated else ""
+    over = f"{balance.time_over_linux_alone:.2f} ({low:.2f} to {high:.2f})"
+    return f"{did}; time over Linux alone {over}, {pairs}{basis}"
