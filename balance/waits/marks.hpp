@@ -39,6 +39,7 @@ class region_shares;
 struct shared_part {
     const region_shares* shares = nullptr;  ///< null: its loops are shared out equally
     std::uint64_t waited = 0;               ///< ns at barriers
+    std::uint32_t barriers = 0;             ///< so many
     std::int32_t member = 0;                ///< its number there
     std::int32_t level = 0;                 ///< how deep the region is nested
     bool asked = false;                     ///< for a share
@@ -150,8 +151,10 @@ inline void end_time_of_wait(slot& own) noexcept {
 /// It has waited there.
 inline void end_barrier(slot& own) noexcept {
     const auto now = static_cast<std::uint64_t>(timer::now());
-    if (this_thread.part.shares != nullptr)
+    if (this_thread.part.shares != nullptr) {
         this_thread.part.waited += now - own.passed_at.load(std::memory_order_relaxed);
+        ++this_thread.part.barriers;
+    }
     end_timed_wait(own, now);
 }
 

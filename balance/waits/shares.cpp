@@ -17,9 +17,9 @@ namespace tauto::balance {
 namespace {
 
 constexpr std::uint32_t places_of_a_code = 4;  // in the table of regions
-constexpr double short_region = 1.8e6;         // ns
+constexpr double short_region = 1.8e6;         // ns from barrier to barrier
 constexpr double short_no_more = 2.2e6;        // the same, for one that was short
-constexpr double follows = 0.2;                // of the length of a run
+constexpr double follows = 0.2;                // of the length in a run
 constexpr int spin_milliseconds = 1;           // the least that the runtime knows
 
 // In memory of its own: in each thread's static memory it would take room from small stacks, and it cannot
@@ -174,8 +174,9 @@ void end_run(const shared_run& run) noexcept {
         asked |= part.asked.load(std::memory_order_relaxed);
     }
     run.region->is_shared = asked;
+    const double each = longest / (1 + team.parts[0].barriers.load(std::memory_order_relaxed));
     double& length = run.region->length;
-    length += (length > 0 ? follows : 1) * (longest - length);
+    length += (length > 0 ? follows : 1) * (each - length);
     if (!asked) return;
     for (std::uint32_t k = 0; k < size; ++k) tell_of_work(team.cpus[k], run.shares->share(k) * longest);
     run.shares->learn(std::span(team.seen).first(size));
@@ -200,6 +201,7 @@ void note_end(const shared_run& run, std::int32_t member, const shared_part& tol
     member_part& part = run.team->parts[static_cast<std::size_t>(member)];
     part.ended.store(now(), std::memory_order_relaxed);
     part.waited.store(told.waited, std::memory_order_relaxed);
+    part.barriers.store(told.barriers, std::memory_order_relaxed);
     part.asked.store(told.asked, std::memory_order_relaxed);
     part.moved.store(static_cast<std::uint16_t>(sched_getcpu()) != part.cpu.load(std::memory_order_relaxed),
                      std::memory_order_relaxed);

@@ -18,10 +18,11 @@ struct alignas(64) member_part {
     std::atomic<std::uint64_t> begun{0};
     std::atomic<std::uint64_t> ended{0};
     std::atomic<std::uint64_t> waited{0};
-    std::atomic<std::uint32_t> run{0};  ///< of which run of a region these are
-    std::atomic<std::uint16_t> cpu{0};  ///< on which it began
-    std::atomic<bool> moved{false};     ///< to another until its end
-    std::atomic<bool> asked{false};     ///< for its share of a loop
+    std::atomic<std::uint32_t> run{0};       ///< of which run of a region these are
+    std::atomic<std::uint32_t> barriers{0};  ///< that it came to
+    std::atomic<std::uint16_t> cpu{0};       ///< on which it began
+    std::atomic<bool> moved{false};          ///< to another until its end
+    std::atomic<bool> asked{false};          ///< for its share of a loop
 };
 
 /// What a thread that forks regions remembers of its team, from one region to the next.
@@ -35,7 +36,7 @@ struct team_shares {
         std::uint32_t seats = 0;     ///< which these shares are for
         bool is_shared = true;       ///< it has a loop whose shares were asked for
         bool is_short = false;       ///< so that who waits in it had better spin
-        double length = 0;           ///< ns of its last runs; 0: not known
+        double length = 0;           ///< ns from barrier to barrier in its last runs; 0: not known
         region_shares shares;
     };
     std::array<region, most_regions> regions{};

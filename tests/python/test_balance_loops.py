@@ -129,7 +129,7 @@ def test_threads_with_seats_hardly_spin_and_those_without_do_as_usual(
     def spins(*steps: str) -> tuple[int, int]:
         """At most and at least."""
         words = [program, "20", *steps]
-        most, least = run_to_end(words, env=environment | settings(CPUS), check=True).stdout.split()[3:]
+        most, least, _ = run_to_end(words, env=environment | settings(CPUS), check=True).stdout.split()[3:]
         return int(most), int(least)
 
     usual, least = spins("60000")
@@ -139,6 +139,23 @@ def test_threads_with_seats_hardly_spin_and_those_without_do_as_usual(
     assert first == usual, "before it is known who sits where"
     assert least <= 1 if may_be_set else least == usual
     assert spins("60000", "7") == (7, 7), "the program has said it"
+
+
+def test_who_spins_depends_on_how_far_barriers_are_apart(tmp_path: Path) -> None:
+    program = built("shared_loop.c", tmp_path)
+    page = BalancePage()
+    page.let_threads_spin()
+    page.publish([2 if cpu == CPUS[0] else 1 for cpu in range(max(CPUS) + 1)])
+    chosen = {"KMP_BLOCKTIME", "OMP_WAIT_POLICY"}
+    environment = {name: value for name, value in page.environment().items() if name not in chosen}
+
+    def spins_in_the_end(steps: str, loops: str) -> int:
+        words = [program, "20", steps, "-1", loops]
+        return int(run_to_end(words, env=environment | settings(CPUS), check=True).stdout.split()[-1])
+
+    assert spins_in_the_end("500", "1") == 1
+    assert spins_in_the_end("500", "30") == 1  # some 10 ms, with a barrier behind each loop
+    assert spins_in_the_end("20000", "1") == 0  # some 10 ms
 
 
 def test_a_member_whose_share_is_empty_does_nothing(loops: Callable[..., Loops], plain: Loops) -> None:

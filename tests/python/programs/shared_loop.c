@@ -1,6 +1,7 @@
 // A static loop of LLVM's OpenMP, region after region. Says a number that depends on all of the work, how
 // many iterations the threads did that did least and most, and for how many milliseconds threads were to spin
-// after a region, at most and at least; a third argument sets that at the start.
+// after a region, at most, at least and in the end; a third argument sets that at the start, unless it is
+// negative, and a fourth is the number of loops in a region.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,18 +17,23 @@ static struct { _Alignas(64) long count; } of_thread[most_threads];
 int main(int count, char** values) {
     const long regions = count > 1 ? atol(values[1]) : 1;
     const long steps = count > 2 ? atol(values[2]) : 1;
-    if (count > 3) kmp_set_blocktime(atoi(values[3]));
+    if (count > 3 && atoi(values[3]) >= 0) kmp_set_blocktime(atoi(values[3]));
+    const int loops = count > 4 ? atoi(values[4]) : 1;
+    int spins = 0;
     int least_spins = 0;
     int most_spins = 0;
     for (long region = 0; region < regions; ++region) {
-#pragma omp parallel for schedule(static)
-        for (int i = 0; i < iterations; ++i) {
-            uint64_t value = numbers[i] + (uint64_t)i;
-            for (long step = 0; step < steps; ++step) value = value * 6364136223846793005U + (value >> 7);
-            numbers[i] = value;
-            ++of_thread[omp_get_thread_num() % most_threads].count;
+#pragma omp parallel
+        for (int loop = 0; loop < loops; ++loop) {
+#pragma omp for schedule(static)
+            for (int i = 0; i < iterations; ++i) {
+                uint64_t value = numbers[i] + (uint64_t)i;
+                for (long step = 0; step < steps; ++step) value = value * 6364136223846793005U + (value >> 7);
+                numbers[i] = value;
+                ++of_thread[omp_get_thread_num() % most_threads].count;
+            }
         }
-        const int spins = kmp_get_blocktime();
+        spins = kmp_get_blocktime();
         if (spins > most_spins) most_spins = spins;
         if (region == 0 || spins < least_spins) least_spins = spins;
     }
@@ -40,6 +46,7 @@ int main(int count, char** values) {
     }
     uint64_t all = 0;
     for (int i = 0; i < iterations; ++i) all ^= numbers[i];
-    printf("%016llx %ld %ld %d %d\n", (unsigned long long)all, least, most, most_spins, least_spins);
+    printf("%016llx %ld %ld %d %d %d\n", (unsigned long long)all, least, most, most_spins, least_spins,
+           spins);
     return 0;
 }
