@@ -136,6 +136,11 @@ join           safety  assertion  NOT_CLOSED
 join           safety  assertion  NOT_AWAITED
 join           safety  assertion  COUNTED_OUT_EARLY
 join           safety  assertion  CLOSED_LAST
+idle_team      safety  pass
+idle_team      safety  pass       WISHES=5
+idle_team      safety  deadlock   END_WITHOUT_WAKE
+idle_team      safety  deadlock   WAKES_FIRST
+idle_team      safety  deadlock   WAITS_WHILE_ODD WISHES=5
 hold           safety  pass       KILLS=0
 hold           safety  pass       LENDERS=1 KILLS=2
 hold           safety  pass       STARTS=1

@@ -24,7 +24,9 @@ namespace tauto::balance {
 
 namespace {
 
-// Odd: there is a team, which ends when the number changes.
+// Odd: there is a team. Invariant: only the process's own thread changes the number; a team's thread waits as
+// long as it is the one that it began with, so each team ends at the next change (verify/idle_team.pml).
+// Acquire and release: nothing but the number itself hangs on it; what a team needs comes with its thread.
 std::atomic<std::uint32_t> turn{0};
 std::atomic<fork_function*> fork_it{nullptr};
 std::atomic<unsigned> size{2};
