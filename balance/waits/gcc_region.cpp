@@ -353,9 +353,11 @@ int most_threads_in(const running_part& part) noexcept {
 }  // namespace
 
 void follow_waits(unsigned threads) noexcept {
-    if (waits_shall_change())
-        change_waits(threads != 0 ? threads : static_cast<unsigned>(omp_get_max_threads()),
-                     original<fork_function>(real_GOMP_parallel));
+    if (!waits_shall_change()) return;
+    const int error = errno;
+    change_waits(threads != 0 ? threads : static_cast<unsigned>(omp_get_max_threads()),
+                 original<fork_function>(real_GOMP_parallel));
+    errno = error;
 }
 
 bool meets_in_a_row() noexcept {
