@@ -25,7 +25,7 @@ constexpr double too_long_on_stacks = 1.5e6;
 // Until the next trial, of what the last one took.
 constexpr double first_wait = 10;
 constexpr double last_wait = 160;
-constexpr double learns = 0.1;  // of what a run shows
+constexpr double follows_length = 0.1;  // of what a run shows
 
 }  // namespace
 
@@ -58,7 +58,7 @@ void part_choice::note_threads(double took, std::uint32_t phases) noexcept {
 
 void part_choice::note_row(double took, std::span<const runner_seen> seen, std::uint32_t phases) noexcept {
     if (step_ == step::refused) return;
-    length_ = length_ > 0 ? followed(length_, took / phases, learns) : took / phases;
+    length_ = length_ > 0 ? followed(length_, took / phases, follows_length) : took / phases;
     if (way_ == row && !settles()) shared_.note(took, seen, phases);
     note(took, phases);
 }
