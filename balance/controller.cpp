@@ -38,6 +38,9 @@ constexpr nanoseconds search_at_the_start_every = 8 * millisecond;  // with each
 constexpr nanoseconds the_start = 400 * millisecond;
 constexpr nanoseconds search_at_least_every = 1'000 * millisecond;
 constexpr nanoseconds ask_every = 100 * millisecond;
+constexpr double somebody_waits = 0.9;  // of what is reachable
+constexpr nanoseconds soonest_hurry = 2'000 * millisecond;
+constexpr nanoseconds latest_hurry = 30'000 * millisecond;
 constexpr double own_share = 0.008;        // of one CPU
 constexpr double largest_allowance = 3e6;  // ns of CPU time that were not used before
 
@@ -116,6 +119,7 @@ void controller::start_over(nanoseconds now) {
     none_to_suspect_ = 0;
     const bool rested = resting();
     effect_.start_over();
+    next_hurry_ = between_hurries_ = 0;
     team_.forget_places();
     if (rested) {
         team_.begin_window();
@@ -130,6 +134,16 @@ bool controller::follow_paces() {
     bool changed = false;
     for (const paces::sample& one : paces_.take()) changed |= cpus_.note_pace(one.index, one.pace);
     return changed;
+}
+
+// Threads wait for each other, and all CPUs are taken for equal: one may have become slow. Programs wait for
+// other reasons, too, so it is asked ever more seldom.
+void controller::hurry_paces(const window& seen, nanoseconds now) {
+    const bool waits = seen.equal && seen.reachable > 0 && seen.busy < somebody_waits;
+    if (!waits || now < next_hurry_) return;
+    paces_.hurry();
+    between_hurries_ = std::clamp(2 * between_hurries_, soonest_hurry, latest_hurry);
+    next_hurry_ = now + between_hurries_;
 }
 
 // Nobody is new where nobody was born.
@@ -343,6 +357,7 @@ void controller::end_window(nanoseconds now) {
         seen.equal = cpus_.all_equal();
         seen.by_itself = cpus_.one_is_slow_by_itself();
         seen.possible = possible_ways();
+        hurry_paces(seen, now);
     }
     account_.seconds_of[static_cast<std::size_t>(done_)] += timer::to_seconds(now - window_began_);
     if (suspected_) {

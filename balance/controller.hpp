@@ -56,6 +56,7 @@ class controller {
 
   private:
     bool follow_paces();
+    void hurry_paces(const window& seen, nanoseconds now);
     void start_over(nanoseconds now);
     void look(nanoseconds now);
     std::vector<member*> on_our_cpus();
@@ -117,6 +118,8 @@ class controller {
     nanoseconds next_look_;
     nanoseconds next_search_;
     nanoseconds searched_ = 0;
+    nanoseconds next_hurry_ = 0;  // of the probes
+    nanoseconds between_hurries_ = 0;
     nanoseconds processor_ = 0;  // our CPU time at the last look
     double look_cost_ = 20e3;    // ns of CPU time, lately
     double allowance_ = 3e6;     // ns of CPU time that may be used beyond our share

@@ -17,6 +17,7 @@ namespace {
 constexpr nanoseconds sample_for = 500'000;  // of CPU time
 constexpr auto every = std::chrono::milliseconds(500);
 constexpr auto soon = std::chrono::milliseconds(20);
+constexpr auto at_once = std::chrono::milliseconds(2);
 constexpr int steps_of_a_block = 2'000;  // some 3 us
 
 }  // namespace
@@ -47,13 +48,21 @@ paces::~paces() {
         const std::lock_guard lock(mutex_);
         over_ = true;
     }
-    ends_.notify_one();
+    wakes_.notify_one();
     thread_.join();
 }
 
 std::vector<paces::sample> paces::take() {
     const std::lock_guard lock(mutex_);
     return std::exchange(samples_, {});
+}
+
+void paces::hurry() {
+    {
+        const std::lock_guard lock(mutex_);
+        hurried_ = cpus_.size();
+    }
+    wakes_.notify_one();
 }
 
 nanoseconds paces::spent() {
@@ -67,7 +76,11 @@ void paces::run() {
     bool again = false;  // what differs from the last time is looked at once more, and soon
     std::size_t next = 0;
     std::unique_lock lock(mutex_);
-    while (!ends_.wait_for(lock, again ? soon : every, [this] { return over_; })) {
+    for (;;) {
+        const bool hurries = hurried_ > 0;
+        const auto span = again ? soon : hurries ? at_once : every;
+        wakes_.wait_for(lock, span, [&] { return over_ || (!hurries && hurried_ > 0); });
+        if (over_) return;
         lock.unlock();
         probed seen;
         const bool is_of_it = probe_one(cpus_[next], sample_for, for_so_long::processor, seen);
@@ -75,10 +88,11 @@ void paces::run() {
         spent_ += seen.processor;
         if (is_of_it) samples_.push_back({next, seen.pace()});
         const double before = std::exchange(last[next], is_of_it ? seen.pace() : 0.0);
-        const bool differs = before > 0 && last[next] > 0 &&
-                             std::max(before, last[next]) > changed_pace * std::min(before, last[next]);
-        again = differs && !again;
-        if (!again) next = (next + 1) % cpus_.size();
+        const bool differs = std::max(before, last[next]) > changed_pace * std::min(before, last[next]);
+        again = !again && last[next] > 0 && (before > 0 ? differs : hurries);
+        if (again) continue;
+        next = (next + 1) % cpus_.size();
+        if (hurried_ > 0) --hurried_;
     }
 }
 

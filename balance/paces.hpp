@@ -68,6 +68,9 @@ class paces {
     // Those since the last call.
     std::vector<sample> take();
 
+    // All are probed now, as soon as may be: somebody waits where all CPUs seemed to be equal.
+    void hurry();
+
     // CPU time of all samples.
     nanoseconds spent();
 
@@ -76,8 +79,9 @@ class paces {
 
     std::vector<int> cpus_;
     std::mutex mutex_;
-    std::condition_variable ends_;
+    std::condition_variable wakes_;
     bool over_ = false;            // under the mutex, as what follows
+    std::size_t hurried_ = 0;      // CPUs that are still to be probed at once
     std::vector<sample> samples_;  // that were not taken
     double spent_ = 0;             // ns
     std::thread thread_;           // last: it uses all others

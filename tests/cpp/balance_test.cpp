@@ -1185,6 +1185,20 @@ TEST_CASE("parts of a probe agree where neither the CPU nor what it leaves to us
     CHECK(both.wall == 3.5e6);
 }
 
+TEST_CASE("paces of all CPUs are sampled at once where that is asked for") {
+    const int cpu = first_cpu_of(mask_of(0));
+    constexpr std::size_t count = 8;
+    paces all(std::vector<int>(count, cpu));
+    const nanoseconds began = tauto::timer::now();
+    all.hurry();
+    std::vector<bool> sampled(count);
+    while (std::ranges::count(sampled, true) < static_cast<std::ptrdiff_t>(count)) {
+        for (const paces::sample& one : all.take()) sampled[one.index] = true;
+        REQUIRE(tauto::timer::now() - began < 3'000'000'000);  // half a second each otherwise
+        usleep(1000);
+    }
+}
+
 TEST_CASE("paces are sampled one CPU after the other, and what that costs is known") {
     const int cpu = first_cpu_of(mask_of(0));
     std::set<std::size_t> seen;
