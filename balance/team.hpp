@@ -41,7 +41,7 @@ struct member {
     int windows_unnoted = 0;          // since the last in which it did
     slot* marks = nullptr;            // its own in the page
     std::uint64_t owner = 0;          // what the slot said of its owner then
-    progress came;                    // when the window began, as the slot tells; nothing passed: not known
+    progress came;                    // when the window began, or at its first place; none passed: none yet
     bool says_it_waits = false;       // at this look, by its process or by the code where it was seen last
     bool waits = false;               // it did at the last look, as its process says in the page
     bool spins = false;               // so it did all the time between the last two: what it ran is no work
