@@ -184,22 +184,23 @@ class comparing {
             refuse("times and numbers of calls must not be negative; 0 leaves the choice to compare");
     }
 
-    // The smallest step that the clock makes, and what a reading costs.
+    // The smallest step that the clock makes, and what a reading usually costs: one may be interrupted.
     void read_clock() {
-        constexpr int steps = 20;
+        constexpr std::size_t steps = 20;
         constexpr std::int64_t most_readings = 500'000'000;
-        const std::int64_t start = meter_.nanoseconds();
-        std::int64_t last = start;
-        std::int64_t readings = 0;
-        for (int seen = 0; seen < steps; ++readings) {
-            if (readings == most_readings) throw error("the clock stands still: nothing can be timed by it");
+        std::vector<double> each;  // a reading, from step to step
+        std::int64_t last = meter_.nanoseconds();
+        std::int64_t before = 0;
+        for (std::int64_t readings = 1; each.size() < steps; ++readings) {
+            if (readings > most_readings) throw error("the clock stands still: nothing can be timed by it");
             const std::int64_t now = meter_.nanoseconds();
             if (now == last) continue;
-            step_ = seen == 0 ? as_double(now - last) : std::min(step_, as_double(now - last));
+            const double step = as_double(now - last);
+            step_ = each.empty() ? step : std::min(step_, step);
+            each.push_back(step / as_double(readings - std::exchange(before, readings)));
             last = now;
-            ++seen;
         }
-        reading_ = as_double(last - start) / as_double(readings);
+        reading_ = median(std::move(each));
     }
 
     void run_block(std::size_t i, block& calls) {
