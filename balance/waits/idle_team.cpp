@@ -30,8 +30,8 @@ namespace {
 std::atomic<std::uint32_t> turn{0};
 std::atomic<fork_function*> fork_it{nullptr};
 std::atomic<unsigned> size{2};
-enum class may : std::uint8_t { not_known, be, not_be };
-std::atomic<may> there_may{may::not_known};
+enum class possible : std::uint8_t { not_known, yes, no };
+std::atomic<possible> is_possible{possible::not_known};
 
 void do_nothing(void*) {}
 
@@ -46,7 +46,7 @@ void* hold_team(void* given) {
 }
 
 // The user has not said how long threads spin, and the runtime is GCC's.
-bool may_be(fork_function* fork) noexcept {
+bool find_out(fork_function* fork) noexcept {
     if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return false;
     Dl_info found{};
     return dladdr(reinterpret_cast<void*>(fork), &found) != 0 && found.dli_fname != nullptr &&
@@ -60,7 +60,7 @@ void begin_team(unsigned threads, fork_function* fork) noexcept {
     const std::uint32_t own = turn.fetch_add(1, std::memory_order_release) + 1;
     if (start_idle(hold_team, reinterpret_cast<void*>(std::uintptr_t{own}))) return;
     turn.fetch_add(1, std::memory_order_relaxed);
-    there_may.store(may::not_be, std::memory_order_relaxed);
+    is_possible.store(possible::no, std::memory_order_relaxed);
 }
 
 void end_team() noexcept {
@@ -72,7 +72,7 @@ void end_team() noexcept {
 
 bool waits_shall_change() noexcept {
     const page* here = the_page();
-    if (here == nullptr || there_may.load(std::memory_order_relaxed) == may::not_be) return false;
+    if (here == nullptr || is_possible.load(std::memory_order_relaxed) == possible::no) return false;
     const bool is_there = turn.load(std::memory_order_relaxed) % 2 != 0;
     return (here->waits_sleep.load(std::memory_order_relaxed) != 0) != is_there &&
            this_thread.own != nullptr && this_thread.own->thread() == getpid();
@@ -80,9 +80,9 @@ bool waits_shall_change() noexcept {
 
 void change_waits(unsigned threads, fork_function* fork) noexcept {
     if (turn.load(std::memory_order_relaxed) % 2 != 0) return end_team();
-    if (there_may.load(std::memory_order_relaxed) == may::not_known)
-        there_may.store(may_be(fork) ? may::be : may::not_be, std::memory_order_relaxed);
-    if (there_may.load(std::memory_order_relaxed) == may::be) begin_team(threads, fork);
+    if (is_possible.load(std::memory_order_relaxed) == possible::not_known)
+        is_possible.store(find_out(fork) ? possible::yes : possible::no, std::memory_order_relaxed);
+    if (is_possible.load(std::memory_order_relaxed) == possible::yes) begin_team(threads, fork);
 }
 
 }  // namespace tauto::balance
