@@ -35,7 +35,7 @@ class holding {
     int gather(std::span<member* const> members, const speeds& cpus);
     // All have their own masks again, and are where Linux had them: it would leave them together for a while.
     void end();
-    // In GCC's OpenMP, in which threads spin for milliseconds otherwise.
+    // Waits of GCC's OpenMP sleep soon, or spin for milliseconds as they do by themselves.
     void let_waits_sleep(bool on);
 
   private:
@@ -64,7 +64,7 @@ class holding {
     int others_wanted_ = 0;       // looks in a row
     std::vector<double> published_;
     std::map<int, std::uint64_t> shared_out_;  // as the page told it last
-    std::uint64_t lent_ = 0;                   // likewise
+    std::uint64_t lent_ = 0;                   // so was the number of guests
     std::map<int, double> learned_;  // what each CPU gets of all speeds together, as shares showed it
 };
 

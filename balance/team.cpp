@@ -242,7 +242,7 @@ void team::read_marks() {
         const wait_state state = own.waits();
         if (std::exchange(one.owner, owner) != owner)
             one.waited_for = own.waited_until(static_cast<std::uint64_t>(timer::now()));
-        // A thread that comes past its first place in a window is counted from there on.
+        // Who had come past no place when the window began is counted from its first one.
         if (one.came.passed == 0 && !own.read_progress(one.came)) one.came = {};
         one.yielded = std::exchange(one.yields, yields) != yields;
         const std::uint32_t begun = std::exchange(one.begun, state.begun - yields);
