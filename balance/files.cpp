@@ -101,12 +101,6 @@ std::unique_ptr<watch> watch_files(pid_t process, pid_t thread) {
     return std::make_unique<files>(process, thread);
 }
 
-std::string name_of(pid_t process, pid_t thread) {
-    open_file file(folder_of(process, thread) + "/comm");
-    const std::string_view text = file.read();
-    return std::string(text.substr(0, text.find('\n')));
-}
-
 std::optional<change> state_of(pid_t process, pid_t thread) {
     open_file file(folder_of(process, thread) + "/stat");
     return understand(file.read());

@@ -75,7 +75,7 @@ void team::watch_exactly(bool exactly) {
 }
 
 void team::add(pid_t process, pid_t thread) {
-    if (members_.contains(thread) || name_of(process, thread) == name_of_idle_threads) return;
+    if (members_.contains(thread) || timer::name_of(thread) == name_of_idle_threads) return;
     member one;
     one.process = process;
     one.thread = thread;

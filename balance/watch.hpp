@@ -5,7 +5,6 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "timer/clock.hpp"
@@ -47,8 +46,5 @@ std::unique_ptr<watch> watch_files(pid_t process, pid_t thread);
 
 // What it does at this moment; empty if it has ended.
 std::optional<change> state_of(pid_t process, pid_t thread);
-
-// Empty if it has ended.
-std::string name_of(pid_t process, pid_t thread);
 
 }  // namespace tauto::balance

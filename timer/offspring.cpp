@@ -141,13 +141,18 @@ pid_t last_born() {
     return found.empty() ? 0 : found[0];
 }
 
+std::string name_of(pid_t thread) {
+    std::string name = text_of_file(folder_of(thread) + "/comm");
+    if (!name.empty()) name.pop_back();
+    return name;
+}
+
 std::set<std::string> names_at_work() {
     std::set<std::string> names;
     for (const pid_t pid : offspring()) {
         const char state = state_of(pid).state;
-        std::string name = text_of_file(folder_of(pid) + "/comm");
+        const std::string name = name_of(pid);
         if (state == 'Z' || state == 'X' || name.empty()) continue;
-        name.pop_back();
         names.insert(name);
     }
     return names;

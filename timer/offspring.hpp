@@ -29,6 +29,9 @@ pid_t process_of(pid_t thread);
 // where it cannot be read.
 pid_t last_born();
 
+// The name of a process or thread; empty if it has ended.
+std::string name_of(pid_t thread);
+
 // The names of our children that are still at work.
 std::set<std::string> names_at_work();
 
