@@ -22,24 +22,17 @@
 
 namespace tauto::detail {
 
-// Whether one of these places behind `i` is chosen; `i` is the first of them then.
-template <class Chosen, index... Places>
-[[nodiscard, gnu::always_inline]] inline bool search_row(index& i, Chosen& chosen,
-                                                         std::integer_sequence<index, Places...>) {
-    const index begin = i;
-    return ((i = begin + Places, __builtin_expect(static_cast<bool>(chosen(begin + Places)), 0) != 0) || ...);
-}
-
 // The first i of r with chosen(i), else r.end. Sixteen in a row: a loop's own work takes as long as a short
-// predicate.
+// predicate. The compiler is asked to repeat the one call: it would not inline sixteen of them in a program
+// that is long already.
 template <class Chosen>
 [[nodiscard, gnu::noinline]] index search(range r, Chosen& chosen) {
     constexpr index row = 16;
     index i = r.begin;
-    for (const index rows = i + (r.end - i) / row * row; i != rows;) {
-        index place = i;
-        if (search_row(place, chosen, std::make_integer_sequence<index, row>())) return place;
-        i += row;
+    for (const index rows = i + (r.end - i) / row * row; i != rows; i += row) {
+#pragma GCC unroll 16
+        for (index k = 0; k < row; ++k)
+            if (__builtin_expect(static_cast<bool>(chosen(i + k)), 0) != 0) return i + k;
     }
     while (i != r.end && !chosen(i)) ++i;
     return i;
