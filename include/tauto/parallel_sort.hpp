@@ -22,8 +22,12 @@ inline constexpr bool is_descending =
     std::is_same_v<Compare, std::greater<>> || std::is_same_v<Compare, std::greater<T>> ||
     std::is_same_v<Compare, std::ranges::greater>;
 
-// Below this, comparisons are faster than digits.
-inline constexpr index least_radix_sort = 4096;
+// Below these, comparisons are faster than digits: always, and where elements are nearly sorted.
+template <class T>
+inline constexpr index least_radix_sort = sizeof(T) < 4   ? 32
+                                          : sizeof(T) < 8 ? 64
+                                                          : 192;
+inline constexpr index least_nearly_sorted = 512;
 inline constexpr index least_string_sort = 32;
 
 // NaN has no order by comparisons, and merging would leave its memory.
@@ -32,6 +36,19 @@ template <class T>
     bool any = false;
     for (index i = 0; i < n; ++i) any |= data[i] != data[i];
     return any;
+}
+
+// Whether comparisons would be slower, or know no order.
+template <class T, class Compare>
+[[nodiscard]] bool suits_digits(const T* data, index n, Compare& before) {
+    if (n >= least_nearly_sorted) return true;
+    if constexpr (std::is_floating_point_v<T>) {
+        if (has_nan(data, n)) return true;
+    }
+    if (n <= least_radix_sort<T>) return false;
+    index descents = 0;
+    for (index i = 1; i < n; ++i) descents += before(data[i], data[i - 1]) ? 1 : 0;
+    return !may_be_nearly_sorted(descents, n);
 }
 
 // Whether there is nothing to sort. What is not in order mostly shows it in its first few elements.
@@ -64,9 +81,7 @@ void sort(team& members, In in, index n, Compare& before, bool stable, const alg
     // A single run looks at itself.
     if (run_plan::of(n).runs > 1 && is_in_order(members, in, n, before, options)) return;
     if constexpr (std::is_pointer_v<In> && has_radix_key<T> && is_plain_order<order, T>) {
-        bool by_digits = n > least_radix_sort;
-        if constexpr (std::is_floating_point_v<T>) by_digits = by_digits || has_nan(in, n);
-        if (by_digits) {
+        if (suits_digits(in, n, before)) {
             radix_sorter<T>(in, n, is_descending<order, T>).run(members, options);
             return;
         }

@@ -35,7 +35,7 @@ using testing::shared_by;
 
 namespace {
 
-const std::vector<std::size_t> sizes = {0, 1, 2, 100, 511, 512, 1024, 1025, 5000, 32'769, 50'000};
+const std::vector<std::size_t> sizes = {0, 1, 2, 40, 100, 300, 511, 512, 1024, 1025, 5000, 32'769, 50'000};
 
 struct labelled {
     int key = 0;
