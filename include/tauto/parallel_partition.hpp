@@ -7,6 +7,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <ranges>
 #include <type_traits>
 #include <utility>
@@ -147,7 +148,7 @@ index copy_chosen(team& members, In in, Out out, index n, Chosen&& chosen, const
         of.tiles(), index{0}, [&](index t) -> index { return of.set(t, chosen); },
         [](index before, index sum) { return before + sum; },
         [&](index t, index before, index) { copy_marked(of, t, in, advanced(out, before)); });
-    return tiles.run(members, options, &where);
+    return tiles.run(members, options, where, [&] { return copy_here(in, out, n, chosen); });
 }
 
 // Both ends of a buffer that is filled: the chosen elements go to its front, the others to its back,
@@ -188,13 +189,11 @@ void take_back(team& members, const raw_buffer<T>& buffer, In in, index n, index
     loop_to_end(members, n, body, loop_options_of(without_stop(options)));
 }
 
-// By the calling thread, for elements of which a move leaves a copy: they stay until the predicate has been
-// called for all.
+// By one member, for elements of which a move leaves a copy: they stay until the predicate has been called
+// for all.
 template <class In, class Chosen>
-index partition_here(In in, index n, Chosen& chosen) {
-    using T = std::iter_value_t<In>;
-    const raw_buffer<T> buffer(n);
-    two_ends<T> to{buffer.data(), buffer.data() + n};
+index copy_apart(In in, const raw_buffer<std::iter_value_t<In>>& buffer, index n, Chosen& chosen) {
+    two_ends<std::iter_value_t<In>> to{buffer.data(), buffer.data() + n};
     for (index i = 0; i < n; ++i)
         std::construct_at(to.place(without_branch(chosen(i))), std::move(element(in, i)));
     const index all = to.front - buffer.data();
@@ -203,40 +202,87 @@ index partition_here(In in, index n, Chosen& chosen) {
     return all;
 }
 
+// By one member, for all others: the predicate has been called for all before the first one moves.
 template <class In, class Chosen>
-index partition_by(team& members, In in, index n, Chosen&& chosen, const algorithm_options& options) {
-    using T = std::iter_value_t<In>;
-    site& where = site_of<std::remove_cvref_t<Chosen>>;
-    if constexpr (std::is_trivially_copyable_v<T>) {
-        if (runs_inline(members, where, marks::tiles_of(n), options)) {
-            const inline_call here(members, where, marks::tiles_of(n));
-            return partition_here(in, n, chosen);
-        }
+index move_apart(In in, const raw_buffer<std::iter_value_t<In>>& buffer, index n, Chosen& chosen) {
+    marks of(n);
+    for (index t = 0; t < of.tiles(); ++t) of.set(t, chosen);
+    index all = 0;
+    auto* end = buffer.data();  // of those that are not chosen
+    for (index t = 0; t < of.tiles(); ++t) {
+        of.each(t, [&](index i, index bit) {
+            if (bit == 0)
+                std::construct_at(end++, std::ranges::iter_move(advanced(in, i)));
+            else if (const index to = all++; to < i)
+                element(in, to) = std::ranges::iter_move(advanced(in, i));
+        });
     }
+    index to = all;
+    for (auto* from = buffer.data(); from != end; ++from) {
+        element(in, to++) = std::move(*from);
+        std::destroy_at(from);
+    }
+    return all;
+}
+
+template <class In, class Chosen>
+index partition_here(In in, const raw_buffer<std::iter_value_t<In>>& buffer, index n, Chosen& chosen) {
+    if constexpr (std::is_trivially_copyable_v<std::iter_value_t<In>>) {
+        return copy_apart(in, buffer, n, chosen);
+    } else {
+        return move_apart(in, buffer, n, chosen);
+    }
+}
+
+template <class In, class Chosen>
+index partition_together(team& members, In in, index n, Chosen& chosen, site& where,
+                         const algorithm_options& options) {
+    using T = std::iter_value_t<In>;
     marks of(n);
     const raw_buffer<T> buffer(n);
     touch_pages(members, buffer, options);
+    std::optional<index> done;  // by one member that got all
+    const auto alone = [&] { return *(done = partition_here(in, buffer, n, chosen)); };
     const auto add = [](index before, index sum) { return before + sum; };
     const auto split = [&](index t, index before, index) {
         T* const back = buffer.data() + n - (of.elements_of(t).begin - before);
         split_tile(of, t, in, two_ends<T>{buffer.data() + before, back});
     };
+    const loop_options first = loop_options_of(options, &where);
+    std::int64_t start = 0;
     index all = 0;
     if constexpr (std::is_trivially_copyable_v<T>) {
         wavefront tiles(
             of.tiles(), index{0}, [&](index t) -> index { return of.set(t, chosen); }, add, split);
-        all = tiles.run(members, options, &where);
+        all = tiles.run(members, options, where, alone);
+        start = ticks();
     } else {
         // All are chosen before the first one moves: the predicate may throw.
         std::vector<index> counts(usize(of.tiles()));
-        const auto choose = [&](index t) { at(counts, t) = of.set(t, chosen); };
-        loop_to_end(members, of.tiles(), choose, loop_options_of(options));
+        const auto choose = [&](range some) {
+            if (some.size() == of.tiles()) return static_cast<void>(alone());
+            for (index t = some.begin; t < some.end; ++t) at(counts, t) = of.set(t, chosen);
+        };
+        loop_to_end(members, of.tiles(), choose, first);
+        if (done) return *done;
+        start = ticks();
         wavefront tiles(
             of.tiles(), index{0}, [&](index t) -> index { return at(counts, t); }, add, split);
         all = tiles.run(members, without_stop(options));
     }
+    if (done) return *done;
     take_back(members, buffer, in, n, all, options);
+    members.charge(first, of.tiles(), ticks() - start);
     return all;
+}
+
+template <class In, class Chosen>
+index partition_by(team& members, In in, index n, Chosen&& chosen, const algorithm_options& options) {
+    site& where = site_of<std::remove_cvref_t<Chosen>>;
+    if (!runs_inline(members, where, marks::tiles_of(n), options))
+        return partition_together(members, in, n, chosen, where, options);
+    const inline_call here(members, where, marks::tiles_of(n));
+    return partition_here(in, raw_buffer<std::iter_value_t<In>>(n), n, chosen);
 }
 
 }  // namespace detail

@@ -269,36 +269,62 @@ void scan_numbers(team& members, const Scanner& work, T init, const Reduce& redu
     }
 }
 
+// What the sums of a tile's blocks come to.
+template <class Scanner, class T>
+T sum_of_tile(const Scanner& work, index tile, block_sums<T>& sums) {
+    const std::size_t count = work.sum_blocks(work.plan.elements_of(tile), sums);
+    T all = *sums.front();
+    for (std::size_t k = 1; k < count; ++k) all = work.joined(all, *sums[k]);
+    return all;
+}
+
+// Writes a tile from the sums of its blocks, which are lost.
+template <bool Inclusive, class Scanner, class T>
+void scan_tile(const Scanner& work, index tile, T before, block_sums<T>& sums) {
+    for (std::optional<T>& sum : sums) {
+        if (!sum) break;
+        T after = work.joined(before, *sum);
+        sum.emplace(std::exchange(before, std::move(after)));
+    }
+    work.template scan_blocks<Inclusive>(work.plan.elements_of(tile), sums);
+}
+
+// All tiles by one member, with the bits that several would give. Returns what all elements come to.
+template <bool Inclusive, class Scanner, class T>
+T scan_tiles_here(const Scanner& work, T before) {
+    for (index tile = 0; tile < work.plan.tiles(); ++tile) {
+        block_sums<T> sums;
+        T after = work.joined(before, sum_of_tile(work, tile, sums));
+        scan_tile<Inclusive>(work, tile, std::exchange(before, std::move(after)), sums);
+    }
+    return before;
+}
+
 // All tiles of what is summed up block by block.
 template <bool Inclusive, class Scanner, class T>
 void scan_by_blocks(team& members, const Scanner& work, T init, const algorithm_options& options) {
-    const scan_plan& plan = work.plan;
-    std::vector<block_sums<T>> of_tiles(usize(plan.tiles()));
-    const auto reduce = [&](index t) -> T {
-        block_sums<T>& sums = at(of_tiles, t);
-        const std::size_t count = work.sum_blocks(plan.elements_of(t), sums);
-        T all = *sums.front();
-        for (std::size_t k = 1; k < count; ++k) all = work.joined(all, *sums[k]);
-        return all;
-    };
+    const index tiles = work.plan.tiles();
+    std::vector<block_sums<T>> of_tiles;
+    const auto reduce = [&](index t) -> T { return sum_of_tile(work, t, at(of_tiles, t)); };
     const auto finish = [&](index t, const T& before) {
-        block_sums<T>& sums = at(of_tiles, t);
-        T next = before;
-        for (std::optional<T>& sum : sums) {
-            if (!sum) break;
-            T after = work.joined(next, *sum);
-            sum.emplace(std::move(next));
-            next = std::move(after);
-        }
-        work.template scan_blocks<Inclusive>(plan.elements_of(t), sums);
+        scan_tile<Inclusive>(work, t, before, at(of_tiles, t));
     };
     if constexpr (Scanner::in_fours) {
+        of_tiles.resize(usize(tiles));
         scan_numbers<Inclusive>(members, work, init, reduce, finish, options);
     } else {
+        site& where = site_of<decltype(reduce)>;
+        if (runs_inline(members, where, tiles, options)) {
+            const inline_call here(members, where, tiles);
+            static_cast<void>(scan_tiles_here<Inclusive>(work, std::move(init)));
+            return;
+        }
+        of_tiles.resize(usize(tiles));
         const auto join = [&](const T& before, const T& sum) -> T { return work.joined(before, sum); };
         const auto finish_half = [&](index t, const T& before, const T&) { finish(t, before); };
-        wavefront tiles(plan.tiles(), std::move(init), reduce, join, finish_half);
-        static_cast<void>(tiles.run(members, options));
+        wavefront all(tiles, init, reduce, join, finish_half);
+        const auto alone = [&]() -> T { return scan_tiles_here<Inclusive>(work, init); };
+        static_cast<void>(all.run(members, options, where, alone));
     }
 }
 

@@ -56,19 +56,24 @@ class wavefront {
         states_[0].known.store(prefixed, std::memory_order_relaxed);
     }
 
-    // The sum of all tiles and of `first`. `where`: the call site of the loop over all tiles.
-    Sum run(team& members, const algorithm_options& options, site* where = nullptr) {
+    // The sum of all tiles and of `first`.
+    Sum run(team& members, const algorithm_options& options) {
         const auto begin = [this](range some) { begin_some(some); };
-        const loop_options first =
-            loop_options_of(options, where != nullptr ? where : &site_of<decltype(begin)>);
-        loop_to_end(members, tiles_, begin, first);
-        const std::vector<index> late = late_tiles();
-        if (late.empty()) return total();
-        const std::int64_t start = ticks();
-        const auto end = [&](index i) { finish_tile(at(late, i)); };
-        loop_to_end(members, std::ssize(late), end, loop_options_of(options));
-        members.charge(first, tiles_, ticks() - start);
+        run_loops(members, begin, loop_options_of(options, &site_of<decltype(begin)>), options);
         return total();
+    }
+
+    // The same; `where` is the call site. Sum alone(): does all in the shortest way, and returns the same.
+    // For the member that gets all tiles.
+    template <class Alone>
+    Sum run(team& members, const algorithm_options& options, site& where, const Alone& alone) {
+        std::optional<Sum> all;
+        const auto begin = [&](range some) {
+            if (some.size() < tiles_) return begin_some(some);
+            all.emplace(alone());
+        };
+        run_loops(members, begin, loop_options_of(options, &where), options, [&] { return all.has_value(); });
+        return all ? std::move(*all) : total();
     }
 
     // Begins as many tiles as there are in `some`, whichever are next. On several threads at once.
@@ -130,6 +135,19 @@ class wavefront {
         const std::int64_t least = quickest_.load(std::memory_order_relaxed);
         if (of_a_tile < least) quickest_.store(of_a_tile, std::memory_order_relaxed);
         return of_a_tile / 2 <= least;
+    }
+
+    template <class Begin, class Done = std::false_type>
+    void run_loops(team& members, const Begin& begin, const loop_options& first,
+                   const algorithm_options& options, const Done& is_done = {}) {
+        loop_to_end(members, tiles_, begin, first);
+        if (is_done()) return;
+        const std::vector<index> late = late_tiles();
+        if (late.empty()) return;
+        const std::int64_t start = ticks();
+        const auto end = [&](index i) { finish_tile(at(late, i)); };
+        loop_to_end(members, std::ssize(late), end, loop_options_of(options));
+        members.charge(first, tiles_, ticks() - start);
     }
 
     void sum_up(index tile) {
