@@ -38,10 +38,12 @@ static_assert(sizeof(hold_value) == sizeof(std::uint64_t));
 ///
 /// Invariant: who changes the mask of a thread has first brought its word to a value that is his alone: a
 /// word with `becomes_held` is the controller's, with `is_guarded` its guard's, with `is_moving` that of
-/// the one who set it, with `stays_own` the thread's. Nobody else changes such a word, but for one thing: who
-/// waited for too long takes it away, because the one who had it may have been killed. So who has set a mask
-/// and finds another word gives the thread the program's mask. Whoever was killed, the mask is the program's
-/// or that of `seat`, `on` or `next`. verify/hold.pml has the steps.
+/// the one who set it, with `stays_own` the thread's. Nobody else changes such a word, but for two things.
+/// Who waited for too long takes it away, because the one who had it may have been killed. And once the mask
+/// is that of `next`, any thread of the program may go on from there: whoever moves a thread to his own CPU
+/// may lose it to that thread before he has changed the word. So who has set a mask and finds another word
+/// gives the thread the program's mask, if the mask is still the one that he has set. Whoever was killed, the
+/// mask is the program's or that of `seat`, `on` or `next`. verify/hold.pml has the steps.
 ///
 /// Memory orders: each change is an acquire and a release, so that a change of the mask stays between those
 /// of the word. No other data hang on it: who only chooses a thread reads it relaxed, and compares the whole
@@ -123,18 +125,63 @@ inline void leave_hold(hold_word& word) noexcept {
         word.change(found, {});
 }
 
+/// Where the thread is, or will be when it has been put there.
+inline hold_value settled(hold_value found) noexcept {
+    if (found.state != is_moving) return found;
+    return {.state = found.next == found.seat ? is_held : is_guest, .seat = found.seat, .on = found.next};
+}
+
+/// Whether another thread may go on with this move once it sees the mask of `next`. What is given back goes
+/// to no CPU.
+inline bool may_go_on(hold_value moving) noexcept {
+    return moving.state == is_moving && moving.next != 0 && moving.next != moving.on;
+}
+
 /// By a thread of the program that puts the thread on another CPU, after it has read `found`. What the word
 /// says then; nothing where it says something else by now.
 inline std::optional<hold_value> begin_move(hold_word& word, hold_value found, std::uint16_t next) noexcept {
-    hold_value moving = detail::with(found, is_moving);
+    hold_value moving = detail::with(settled(found), is_moving);
     moving.next = next;
     if (!word.change(found, moving)) return std::nullopt;
     return moving;
 }
 
-/// When it has. False: the word was taken away, so the thread must get the program's mask.
+/// When it has. False: the word is somebody else's by now; see begin_giving_back.
 inline bool end_move(hold_word& word, hold_value moving, hold_state to) noexcept {
     return word.change(moving, {.state = to, .seat = moving.seat, .on = moving.next});
+}
+
+/// A word in the hands of a thread of the program that has set a mask and found another word then.
+struct taken_word {
+    hold_value was;
+    hold_value now;
+};
+
+/// Before it gives the thread the program's mask in place of that of CPU `set` - 1. `lost`: it has waited for
+/// so long that whoever moves the thread must have been killed. Nothing where the word is another's, or says
+/// what was set.
+inline std::optional<taken_word> begin_giving_back(hold_word& word, std::uint16_t set, bool lost) noexcept {
+    const hold_value found = word.read();
+    const bool sits = found.state == is_held || found.state == is_guest;
+    taken_word taken;
+    if (sits && found.on != set)
+        taken.was = found;
+    else if (found.state == is_moving && lost)
+        taken.was = {
+            .state = found.on == found.seat ? is_held : is_guest, .seat = found.seat, .on = found.on};
+    else if (found.state == is_own || found.state == is_asked)
+        taken.was = {};
+    else
+        return std::nullopt;
+    taken.now = has_programs_mask(found.state) ? hold_value{.state = is_moving, .seat = set, .on = set}
+                                               : detail::with(taken.was, is_moving);
+    if (!word.change(found, taken.now)) return std::nullopt;
+    return taken;
+}
+
+/// When it has.
+inline void end_giving_back(hold_word& word, const taken_word& taken) noexcept {
+    word.change(taken.now, taken.was);
 }
 
 enum class refusal { was_own, was_held, was_refused };

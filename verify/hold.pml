@@ -3,7 +3,8 @@
  *
  * One thread. Its owner, which is the thread itself, now and then starts what would inherit its mask, and may pin
  * itself. The controller puts it on one seat and later on another, and releases it each time. LENDERS threads that
- * wait take it onto their CPUs and send it home. KILLS processes (the controller, or that of a lender) are killed at
+ * wait take it onto their CPUs and send it home, and go on with what another one has begun once they see the mask.
+ * KILLS processes (the controller, or that of a lender) are killed at
  * any step; a guard releases what a killed controller held. A word that nobody gives back is taken away; with LATE
  * also one whose holder is only slow, and then nobody is killed.
  *
@@ -13,7 +14,8 @@
  *   no endless wait    nobody waits for a word that does not come back
  *
  * Mutants, each of which must fail: NO_WORD_TO_MOVE, GUEST_UNKNOWN, LOST_WORD_IGNORED, LOST_HOLD_IGNORED,
- * OWN_MASK_WIDENED, GUARD_AS_CONTROLLER, ASKED_AS_HELD, NEXT_UNKNOWN.
+ * OWN_MASK_WIDENED, GUARD_AS_CONTROLLER, ASKED_AS_HELD, NEXT_UNKNOWN, MASK_NOT_SEEN,
+ * SET_RIGHT_WITHOUT_WORD.
  */
 #ifndef LENDERS
 #define LENDERS 2
@@ -69,7 +71,7 @@ inline may_die(who) {
     if
     :: true
 #ifndef LATE
-    :: kills > 0 -> kills--; dead[who] = 1; goto killed
+    :: atomic { kills > 0 -> kills--; dead[who] = 1; goto killed }
 #endif
     fi
 }
@@ -236,6 +238,61 @@ proctype guard() {
     guard_ended = 1
 }
 
+/* By a lender that has set the mask `put_on` and finds that the word is not his any more: gives back the program's
+ * mask, with the word in his hands, unless the mask has changed or is what the word says. */
+inline set_right() {
+#ifdef SET_RIGHT_WITHOUT_WORD
+    if
+    :: mask == put_on -> mask = GIVEN
+    :: else
+    fi
+#else
+    do
+    :: mask != put_on || ((word == HELD || word == GUEST) && on == put_on) -> break
+    :: mask == put_on ->
+        d_step {
+            got = (word == OWN || word == ASKED || ((word == HELD || word == GUEST) && on != put_on) ||
+                   (word == MOVING && IS_LOST(mover)));
+            if
+            :: got ->
+                if
+                :: word == OWN || word == ASKED -> was_word = OWN; seat = put_on; on = put_on
+                :: word == MOVING -> was_word = (on == seat -> HELD : GUEST)
+                :: else -> was_word = word
+                fi;
+                was_seat = seat;
+                was_on = on;
+                next = 0;
+                word = MOVING;
+                mover = me
+            :: else
+            fi
+        };
+        if
+        :: got ->
+            may_die(me);
+            if
+            :: was_word != OWN || mask == put_on -> mask = GIVEN
+            :: else
+            fi;
+            may_die(me);
+            d_step {
+                got = (word == MOVING && seat == was_seat && on == was_on && next == 0);
+                if
+                :: got && was_word == OWN -> word = OWN; seat = 0; on = 0
+                :: got && was_word != OWN -> word = was_word
+                :: else
+                fi
+            };
+            break
+        :: !got -> /* it comes back, if need be by the guard */
+            word == OWN || word == ASKED || word == HELD || word == GUEST || (word == MOVING && IS_LOST(mover))
+        fi
+    od;
+    skip
+#endif
+}
+
 /* `home`: to its seat, else to this lender's CPU. */
 inline put(from, to, home) {
     d_step {
@@ -275,7 +332,7 @@ inline put(from, to, home) {
         };
 #ifndef LOST_WORD_IGNORED
         if
-        :: !got && may -> mask = GIVEN
+        :: !got && may -> set_right()
         :: else
         fi;
 #endif
@@ -283,21 +340,81 @@ inline put(from, to, home) {
         may = 0;
         put_on = 0;
         was_on = 0;
-        was_seat = 0
+        was_seat = 0;
+        was_word = 0
 #endif
     fi
+}
+
+/* The same, where another lender has put it somewhere and has not said so yet. */
+inline go_on() {
+#ifdef MASK_NOT_SEEN
+#define MAY_GO_ON (word == MOVING && mover != me && next != 0 && next != on)
+#else
+#define MAY_GO_ON (word == MOVING && mover != me && next != 0 && next != on && mask == next)
+#endif
+    d_step {
+        got = MAY_GO_ON;
+        was_seat = seat;
+        from_on = on;
+        was_on = next;
+        put_on = (was_on == was_seat -> me + SEATS + 1 : was_seat)
+    };
+    if
+    :: !got
+    :: got ->
+        /* begin_move */
+        d_step {
+            got = (word == MOVING && seat == was_seat && on == from_on && next == was_on);
+            if
+            :: got -> mover = me; on = was_on; next = put_on
+            :: else
+            fi
+        };
+        if
+        :: !got
+        :: got ->
+            may_die(me);
+            may = (lending && mask == was_on);
+            if
+            :: may -> mask = put_on; may_die(me)
+            :: else
+            fi;
+            d_step {
+                got = (word == MOVING && seat == was_seat && on == was_on && next == put_on);
+                if
+                :: got && may -> word = (put_on == seat -> HELD : GUEST); on = put_on; next = 0
+                :: got && !may -> word = (was_on == seat -> HELD : GUEST); next = 0
+                :: else
+                fi
+            };
+            if
+            :: !got && may -> set_right()
+            :: else
+            fi
+        fi
+    fi;
+    d_step { got = 0; may = 0; put_on = 0; was_on = 0; was_seat = 0; from_on = 0; was_word = 0 }
 }
 
 proctype lender(byte me) {
     byte put_on;
     byte was_seat;
     byte was_on;
+    byte from_on;
+    byte was_word;
     bit got;
     bit may;
 
-    put(HELD, GUEST, 0);
+    if
+    :: put(HELD, GUEST, 0)
+    :: go_on()
+    fi;
     may_die(me);
-    put(GUEST, HELD, 1);
+    if
+    :: put(GUEST, HELD, 1)
+    :: go_on()
+    fi;
 killed:
     ended[me] = 1
 }

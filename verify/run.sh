@@ -144,7 +144,8 @@ idle_team      safety  deadlock   WAITS_WHILE_ODD WISHES=5
 hold           safety  pass       KILLS=0
 hold           safety  pass       LENDERS=1 KILLS=2
 hold           safety  pass       STARTS=1
-hold           safety  pass       LATE
+hold           safety  pass       LATE LENDERS=1
+hold           safety  pass       LATE STARTS=0
 hold           safety  assertion  NO_WORD_TO_MOVE KILLS=0
 hold           safety  assertion  GUEST_UNKNOWN KILLS=0
 hold           safety  assertion  LOST_WORD_IGNORED LATE
@@ -153,6 +154,8 @@ hold           safety  assertion  OWN_MASK_WIDENED
 hold           safety  assertion  GUARD_AS_CONTROLLER
 hold           safety  assertion  ASKED_AS_HELD LENDERS=1
 hold           safety  assertion  NEXT_UNKNOWN
+hold           safety  assertion  MASK_NOT_SEEN
+hold           safety  assertion  SET_RIGHT_WITHOUT_WORD KILLS=0
 row            safety  pass
 row            safety  pass       WATCHER RUNS=1
 row            safety  pass       HELPERS=2 RUNS=1

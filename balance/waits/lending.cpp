@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -21,6 +22,8 @@ namespace {
 constexpr std::uint64_t worth_a_change = 60'000;  // ns of a wait
 constexpr std::uint64_t clearly_faster = 115;     // percent
 constexpr long short_sleep = 10'000;              // ns
+constexpr int pauses_until_lost = 1000;           // of some 60 us
+constexpr int most_pauses = 10'000;
 
 // How long the last wait took for which this process had a CPU to lend. A hint.
 std::atomic<std::uint64_t> last_wait{0};
@@ -33,21 +36,46 @@ bool has_mask(pid_t thread, const cpu_set_t& mask) noexcept {
     return syscall(SYS_sched_getaffinity, thread, sizeof now, &now) > 0 && CPU_EQUAL(&now, &mask) != 0;
 }
 
+void sleep_shortly() noexcept {
+    const timespec length{0, short_sleep};
+    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &length, nullptr);
+}
+
+// After the mask of CPU `set` - 1 was set, and the word was another's by then.
+void give_back(slot& one, pid_t thread, std::uint16_t set, const page& shared) noexcept {
+    const auto has_ours = [&] { return one.thread() == thread && has_mask(thread, only_on(set - 1U)); };
+    for (int pauses = 0; pauses < most_pauses; ++pauses) {
+        const hold_value found = one.held.read();
+        const bool is_right = (found.state == is_held || found.state == is_guest) && found.on == set;
+        if (is_right || !has_ours()) return;
+        if (const auto taken = begin_giving_back(one.held, set, pauses >= pauses_until_lost)) {
+            // A thread that nobody held may have given itself this mask.
+            if (taken->was.state != is_own || has_ours()) set_mask(thread, shared.given);
+            return end_giving_back(one.held, *taken);
+        }
+        sleep_shortly();
+    }
+}
+
 // A thread that has another mask than that of its CPU was pinned by the program, and stays.
 bool put(slot& one, hold_value found, hold_state to, std::uint16_t next, const page& shared) noexcept {
     const pid_t thread = one.thread();
     if (thread == 0) return false;
+    const hold_value from = settled(found);
+    const auto is_there = [&] { return has_mask(thread, only_on(from.on - 1U)); };
+    // Who puts it somewhere may lose his CPU to it before he can say that it is there; its mask says so.
+    if (found.state == is_moving && !(may_go_on(found) && is_there())) return false;
     const std::optional<hold_value> moving = begin_move(one.held, found, next);
     if (!moving) return false;
-    const bool may = one.thread() == thread && shared.lending.load(std::memory_order_acquire) != 0 &&
-                     has_mask(thread, only_on(found.on - 1U));
+    const bool may =
+        one.thread() == thread && shared.lending.load(std::memory_order_acquire) != 0 && is_there();
     if (!may) {
-        one.held.change(*moving, found);
+        one.held.change(*moving, from);
         return false;
     }
     set_mask(thread, only_on(next - 1U));
     if (end_move(one.held, *moving, to)) return true;
-    set_mask(thread, shared.given);
+    give_back(one, thread, next, shared);
     return false;
 }
 
@@ -57,7 +85,7 @@ hold_value look_at(const slot& one) noexcept {
 
 void send_home(slot& one, const page& shared) noexcept {
     const hold_value found = look_at(one);
-    if (found.state != is_guest) return;
+    if (settled(found).state != is_guest) return;
     const int error = errno;
     put(one, found, is_held, found.seat, shared);
     errno = error;
@@ -65,7 +93,12 @@ void send_home(slot& one, const page& shared) noexcept {
 
 // Whether it sits on one CPU that the page has a pace of.
 bool sits(const hold_value& one) noexcept {
-    return (one.state == is_held || one.state == is_guest) && one.on > 0 && one.on <= most_cpus;
+    const hold_value there = settled(one);
+    return (there.state == is_held || there.state == is_guest) && there.on > 0 && there.on <= most_cpus;
+}
+// If so, which one.
+std::uint32_t cpu_of(const hold_value& one) noexcept {
+    return settled(one).on - 1U;
 }
 
 std::uint64_t places_of(const slot& one) noexcept {
@@ -99,24 +132,27 @@ struct choice {
     hold_value found;
 };
 
-// Who gets least: on a slow CPU, or on one with many others. Nobody where none would be clearly faster on CPU
-// `here`, or that is not free.
+// Who gets least: on a CPU with many others, or alone on one that is clearly slower than CPU `here`. Where
+// there are others it is worth it even here on a slow CPU, since whoever comes to wait there takes it back.
 choice who_gets_least(page& shared, const slot& own, std::uint32_t here) noexcept {
     std::array<std::uint16_t, most_cpus> at_work{};  // threads on each CPU
-    for_each_behind(shared, own, [&](slot&, const hold_value& found) { ++at_work[found.on - 1U]; });
+    for_each_behind(shared, own, [&](slot&, const hold_value& found) { ++at_work[cpu_of(found)]; });
     if (at_work[here] > 0) return {};
     const auto pace_of = [&](std::uint32_t cpu) {
         return std::uint64_t{shared.paces[cpu].load(std::memory_order_relaxed)};
     };
+    const std::uint64_t clearly_slower = 100 * pace_of(here) / clearly_faster;
     choice chosen;
     bool has_begun = true;
-    std::uint64_t least = 100 * pace_of(here) / clearly_faster;
+    std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
     for_each_behind(shared, own, [&](slot& one, const hold_value& found) {
-        const std::uint64_t pace = pace_of(found.on - 1U);
-        const std::uint64_t share = pace / std::max<std::uint64_t>(at_work[found.on - 1U], 1);
+        const std::uint64_t pace = pace_of(cpu_of(found));
+        const std::uint64_t there = std::max<std::uint64_t>(at_work[cpu_of(found)], 1);
+        const std::uint64_t share = pace / there;
         const bool begun = one.waits().depth == 0;
+        if (pace == 0 || (there == 1 && pace > clearly_slower)) return;
         // Of those on one CPU rather who has not begun: it leaves nothing in the caches there.
-        if (pace == 0 || share > least || (share == least && (begun || !has_begun))) return;
+        if (share > least || (share == least && (begun || !has_begun))) return;
         least = share;
         has_begun = begun;
         chosen = {&one, found};
@@ -126,13 +162,13 @@ choice who_gets_least(page& shared, const slot& own, std::uint32_t here) noexcep
 
 // Whether others are held where it is: on its CPU, or on the same few.
 bool shares_its_cpu(const page& shared, const slot& own) noexcept {
-    const hold_value self = look_at(own);
+    const hold_value self = settled(look_at(own));
     if (self.state != is_held && self.state != is_guest) return false;
     if (self.on == 0) return shared.crowded.load(std::memory_order_relaxed) != 0;
     bool shares = false;
     for_each_slot(shared, [&](const slot& one) {
         const hold_value found = look_at(one);
-        shares = shares || (&one != &own && sits(found) && found.on == self.on && one.thread() != 0);
+        shares = shares || (&one != &own && sits(found) && cpu_of(found) + 1 == self.on && one.thread() != 0);
     });
     return shares;
 }
@@ -146,7 +182,7 @@ void set_mask(pid_t thread, const cpu_set_t& mask) noexcept {
 void lend_cpu(slot& own, std::uint64_t now) noexcept {
     page* here = the_page();
     if (here == nullptr || here->lending.load(std::memory_order_relaxed) == 0) return;
-    const hold_value self = look_at(own);
+    const hold_value self = settled(look_at(own));
     this_thread.came_as_guest = self.state == is_guest;
     if (!sits(self)) return;
     const auto [one, found] = who_gets_least(*here, own, self.on - 1U);
@@ -154,7 +190,9 @@ void lend_cpu(slot& own, std::uint64_t now) noexcept {
     this_thread.lends_since = now;
     if (last_wait.load(std::memory_order_relaxed) < worth_a_change) return;
     const int error = errno;
-    if (found.state == is_held && put(*one, found, is_guest, self.on, *here)) {
+    // A guest on another CPU, too: it may be the last one, and slow there.
+    const bool comes_home = found.seat == self.on;
+    if (put(*one, found, comes_home ? is_held : is_guest, self.on, *here) && !comes_home) {
         this_thread.guest = one;
         here->lent.fetch_add(1, std::memory_order_relaxed);
         has_guests.store(true, std::memory_order_relaxed);
@@ -186,8 +224,7 @@ bool leave_shared_cpu(const slot& own) noexcept {
     // By default Linux may add 50 us to a sleep.
     const int slack = prctl(PR_GET_TIMERSLACK);
     if (slack > 1) prctl(PR_SET_TIMERSLACK, 1);
-    const timespec length{0, short_sleep};
-    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &length, nullptr);
+    sleep_shortly();
     if (slack > 1) prctl(PR_SET_TIMERSLACK, slack);
     errno = error;
     return true;
@@ -198,7 +235,7 @@ void send_guests_home() noexcept {
     if (here == nullptr || !has_guests.load(std::memory_order_relaxed)) return;
     has_guests.store(false, std::memory_order_relaxed);
     for_each_slot(*here, [&](slot& one) {
-        if (look_at(one).state != is_guest) return;
+        if (settled(look_at(one)).state != is_guest) return;
         if (one.waits().depth > 0)
             send_home(one, *here);
         else

@@ -448,6 +448,49 @@ TEST_CASE("who_releases_waits_for_a_lender_but_not_for_a_killed_one") {
     CHECK(one.read().state == is_own);
 }
 
+TEST_CASE("a_move_in_flight_is_gone_on_with_and_who_began_it_gives_back_what_he_set_in_vain") {
+    hold_word one{};
+    REQUIRE(put_on(one, 3));
+    const hold_value at_home = one.read();
+    CHECK_FALSE(may_go_on(at_home));
+    const std::optional<hold_value> begun = begin_move(one, at_home, 7);
+    REQUIRE(begun);
+    CHECK(may_go_on(*begun));
+    CHECK(settled(*begun).state == is_guest);
+    CHECK(settled(*begun).on == 7);
+    const std::optional<hold_value> home = begin_move(one, *begun, 3);
+    REQUIRE(home);
+    CHECK(home->on == 7);
+    CHECK_FALSE(end_move(one, *begun, is_guest));
+    CHECK_FALSE(begin_giving_back(one, 7, false));  // another thread has the word
+    REQUIRE(end_move(one, *home, is_held));
+    CHECK(std::bit_cast<std::uint64_t>(one.read()) == std::bit_cast<std::uint64_t>(at_home));
+    CHECK_FALSE(begin_giving_back(one, 3, false));  // it says what was set
+
+    std::optional<taken_word> taken = begin_giving_back(one, 7, false);
+    REQUIRE(taken);
+    CHECK_FALSE(may_go_on(one.read()));
+    end_giving_back(one, *taken);
+    CHECK(std::bit_cast<std::uint64_t>(one.read()) == std::bit_cast<std::uint64_t>(at_home));
+
+    REQUIRE(begin_move(one, at_home, 8));  // and is killed
+    CHECK_FALSE(begin_giving_back(one, 7, false));
+    taken = begin_giving_back(one, 7, true);
+    REQUIRE(taken);
+    end_giving_back(one, *taken);
+    CHECK(std::bit_cast<std::uint64_t>(one.read()) == std::bit_cast<std::uint64_t>(at_home));
+
+    REQUIRE(begin_release(one, becomes_held, never));
+    CHECK_FALSE(begin_giving_back(one, 7, true));
+    leave_hold(one);
+    taken = begin_giving_back(one, 7, false);
+    REQUIRE(taken);
+    CHECK(taken->was.state == is_own);
+    CHECK_FALSE(begin_hold(one));
+    end_giving_back(one, *taken);
+    CHECK(one.read().state == is_own);
+}
+
 TEST_CASE("a_guard_takes_the_word_of_a_killed_controller_from_its_thread_only_in_its_turn") {
     hold_word one{};
     REQUIRE((begin_hold(one) && confirm_hold(one, 1)));
@@ -481,21 +524,42 @@ TEST_CASE("no_thread_passes_on_a_mask_that_the_controller_or_a_lender_set") {
             }
         }
     });
+    const auto give_back = [&](std::uint16_t set) {
+        for (;; pause()) {
+            const hold_value found = word.read();
+            const bool sits = found.state == is_held || found.state == is_guest;
+            if ((sits && found.on == set) || mask != set) return;
+            const std::optional<taken_word> taken = begin_giving_back(word, set, false);
+            if (!taken) continue;
+            if (taken->was.state != is_own || mask == set) mask = given;
+            return end_giving_back(word, *taken);
+        }
+    };
     std::vector<std::thread> lenders;
+    std::atomic<int> gone_on{0};
     for (const std::uint16_t own : {std::uint16_t{11}, std::uint16_t{12}})
         lenders.emplace_back([&, own] {
             for (; !over; pause()) {
-                const hold_value found = word.read(std::memory_order_relaxed);
-                if (found.state != is_held && (found.state != is_guest || found.on != own)) continue;
-                const bool lends = found.state == is_held;
-                const std::uint16_t next = lends ? own : found.seat;
+                const hold_value found = word.read();
+                const hold_value from = settled(found);
+                const bool in_flight = found.state == is_moving;
+                if (in_flight ? !may_go_on(found) || mask != found.next
+                              : found.state != is_held && found.state != is_guest)
+                    continue;
+                const bool lends = from.state == is_held;
+                const std::uint16_t next = lends ? own : from.seat;
                 const std::optional<hold_value> moving = begin_move(word, found, next);
                 if (!moving) continue;
+                if (mask != from.on) {
+                    word.change(*moving, from);
+                    continue;
+                }
                 mask = next;
-                if (end_move(word, *moving, lends ? is_guest : is_held))
-                    ++moved;
+                if (own == 11) pause();  // what another one goes on with
+                if (!end_move(word, *moving, lends ? is_guest : is_held))
+                    give_back(next);
                 else
-                    mask = given;
+                    ++(in_flight ? gone_on : moved);
             }
         });
     int inherited = 0;
@@ -519,6 +583,7 @@ TEST_CASE("no_thread_passes_on_a_mask_that_the_controller_or_a_lender_set") {
     CHECK(inherited == 0);
     CHECK(held > 0);
     CHECK(moved > 0);
+    CHECK(gone_on > 0);
     if (begin_release(word, becomes_held, pause)) mask = given;
     CHECK(mask == given);
 }
