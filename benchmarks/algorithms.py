@@ -43,9 +43,11 @@ WORKS = (
     "sort-equal",
     "pack",
     "partition",
+    "partition-string",
     "histogram-256",
     "histogram-1000000",
     "min",
+    "min-event",
     "find",
     "stencil",
 )

@@ -73,6 +73,13 @@ void time_calls(int64 batch, double seconds, Prepare&& prepare, Run&& run, Check
     std::printf("%.9g %.9g %zu\n", times[times.size() / 2], std::ranges::min(times), times.size());
 }
 
+// An element that is no number.
+struct event {
+    double time;
+    double place[2];
+    int delay;
+};
+
 template <class T>
 std::vector<T> numbers(int64 n, unsigned seed = 1) {
     std::mt19937_64 random(seed);
@@ -82,6 +89,9 @@ std::vector<T> numbers(int64 n, unsigned seed = 1) {
             one = std::uniform_real_distribution<double>(0, 1)(random);
         } else if constexpr (std::is_same_v<T, std::string>) {
             one = "item" + std::to_string(random() % 1'000'000'000);
+        } else if constexpr (std::is_same_v<T, event>) {
+            one = {
+                std::uniform_real_distribution<double>(0, 1000)(random), {0, 0}, static_cast<int>(random())};
         } else {
             one = static_cast<T>(random());
         }
@@ -266,13 +276,13 @@ void pack(library which, int64 n, double seconds) {
         [&] { return kept == right && std::all_of(out.begin(), out.begin() + kept, small); });
 }
 
-void partition(library which, int64 n, double seconds) {
-    inputs<double> in(numbers<double>(n));
-    std::vector<std::vector<double>> copies(as_size(batch_of(n)));
-    const auto small = [](double one) { return one < 0.5; };
+template <class T, class Predicate>
+void partition(library which, int64 n, double seconds, Predicate small) {
+    inputs<T> in(numbers<T>(n));
+    std::vector<std::vector<T>> copies(as_size(batch_of(n)));
     int64 kept = 0;
     const auto run = [&](int64 k) {
-        std::vector<double>& one = copies[as_size(k)];
+        std::vector<T>& one = copies[as_size(k)];
         auto end = one.begin();
         switch (which) {
             case library::serial:
@@ -347,46 +357,48 @@ void histogram(library which, int64 n, double seconds, std::uint32_t bins) {
         [&] { return std::accumulate(counts.begin(), counts.end(), int64{0}) == n; });
 }
 
-void least(library which, int64 n, double seconds) {
-    inputs<double> all(numbers<double>(n));
+template <class T, class Less = std::less<>>
+void least(library which, int64 n, double seconds, Less less = {}) {
+    inputs<T> all(numbers<T>(n));
     int64 place = 0;
     const auto run = [&](int64 k) {
-        const std::vector<double>& in = all[k];
+        const std::vector<T>& in = all[k];
         auto found = in.begin();
         switch (which) {
             case library::serial:
-                found = std::min_element(in.begin(), in.end());
+                found = std::min_element(in.begin(), in.end(), less);
                 break;
             case library::tauto:
-                found = tauto::parallel_min_element(team(), in.begin(), in.end());
+                found = tauto::parallel_min_element(team(), in.begin(), in.end(), less);
                 break;
             case library::gnu:
-                found = __gnu_parallel::min_element(in.begin(), in.end());
+                found = __gnu_parallel::min_element(in.begin(), in.end(), less);
                 break;
             case library::par:
-                found = std::min_element(std::execution::par, in.begin(), in.end());
+                found = std::min_element(std::execution::par, in.begin(), in.end(), less);
                 break;
             case library::tbb:
                 found += tbb::parallel_reduce(
                     tbb::blocked_range<int64>(0, n), int64{0},
                     [&](const tbb::blocked_range<int64>& r, int64 best) {
                         for (int64 i = r.begin(); i < r.end(); ++i)
-                            if (in[as_size(i)] < in[as_size(best)]) best = i;
+                            if (less(in[as_size(i)], in[as_size(best)])) best = i;
                         return best;
                     },
-                    [&](int64 a, int64 b) { return in[as_size(b)] < in[as_size(a)] ? b : a; });
+                    [&](int64 a, int64 b) { return less(in[as_size(b)], in[as_size(a)]) ? b : a; });
                 break;
             case library::omp: {
                 int64 best = 0;
                 const auto before = [&](int64 a, int64 b) {
-                    return in[as_size(a)] < in[as_size(b)] || (in[as_size(a)] == in[as_size(b)] && a < b);
+                    return less(in[as_size(a)], in[as_size(b)]) ||
+                           (!less(in[as_size(b)], in[as_size(a)]) && a < b);
                 };
 #pragma omp parallel
                 {
                     int64 own = 0;
 #pragma omp for nowait
                     for (int64 i = 0; i < n; ++i)
-                        if (in[as_size(i)] < in[as_size(own)]) own = i;
+                        if (less(in[as_size(i)], in[as_size(own)])) own = i;
 #pragma omp critical
                     if (before(own, best)) best = own;
                 }
@@ -397,10 +409,10 @@ void least(library which, int64 n, double seconds) {
         place = found - in.begin();
         asm volatile("" : : "r"(in.data()) : "memory");
     };
-    const std::vector<double>& last = all[batch_of(n) - 1];
+    const std::vector<T>& last = all[batch_of(n) - 1];
     time_calls(
         batch_of(n), seconds, [&](int64 k) { all.drawn(k); }, run,
-        [&] { return place == std::min_element(last.begin(), last.end()) - last.begin(); });
+        [&] { return place == std::min_element(last.begin(), last.end(), less) - last.begin(); });
 }
 
 // The element is at nine tenths of the sequence.
@@ -646,10 +658,18 @@ void run(library which, std::string_view work, int64 n, double seconds) {
     }
     if (work == "sort-nearly") return sort(which, numbers<double>(n), seconds, less, nearly_sorted{});
     if (work == "pack") return pack(which, n, seconds);
-    if (work == "partition") return partition(which, n, seconds);
+    if (work == "partition")
+        return partition<double>(which, n, seconds, [](double one) { return one < 0.5; });
+    if (work == "partition-string")
+        return partition<std::string>(which, n, seconds,
+                                      [](const std::string& one) { return one.back() < '5'; });
     if (work == "histogram-256") return histogram(which, n, seconds, 256);
     if (work == "histogram-1000000") return histogram(which, n, seconds, 1'000'000);
-    if (work == "min") return least(which, n, seconds);
+    if (work == "min") return least<double>(which, n, seconds);
+    if (work == "min-event")
+        return least<event>(which, n, seconds, [](const event& one, const event& other) {
+            return one.time + one.delay < other.time + other.delay;
+        });
     if (work == "find") return find(which, n, seconds);
     if (work == "fibonacci") {
         if (n > 45) throw std::invalid_argument("N of fibonacci is at most 45");

@@ -4,8 +4,9 @@
 //     #include <tauto/tbb.hpp>  // in place of <tbb/parallel_for.h>, <oneapi/tbb.h>, ...
 //
 // There are blocked_range of one, two and three dimensions, parallel_for, parallel_for_each, parallel_reduce,
-// parallel_deterministic_reduce, parallel_scan, parallel_sort, parallel_invoke and task_group. What is not
-// here (flow graphs, containers, arenas, allocators) does not compile.
+// parallel_deterministic_reduce, parallel_scan, parallel_sort, parallel_invoke, task_group, values of each
+// thread (enumerable_thread_specific, combinable) and tick_count. What is not here (flow graphs, concurrent
+// containers, arenas, allocators) does not compile.
 //
 // What differs: all calls of a process share one team, which tbb::team() makes with the first of them, and
 // which pins its members, also the thread that makes it. Partitioners are read and left aside, but for
@@ -18,6 +19,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <iterator>
@@ -32,6 +34,7 @@
 #include <tauto/parallel_reduce.hpp>
 #include <tauto/parallel_sort.hpp>
 #include <tauto/task_group.hpp>
+#include <tauto/tbb_local.hpp>
 #include <tauto/tiles.hpp>
 
 namespace tbb {
@@ -561,6 +564,32 @@ template <class Container, class Body>
 void parallel_for_each(Container&& all, const Body& body) {
     parallel_for_each(std::begin(all), std::end(all), body);
 }
+
+// ---- Time ----
+
+class tick_count {
+  public:
+    class interval_t {
+      public:
+        interval_t() = default;
+        explicit interval_t(double seconds) : seconds_(seconds) {}
+        [[nodiscard]] double seconds() const { return seconds_; }
+
+      private:
+        double seconds_ = 0;
+    };
+    [[nodiscard]] static tick_count now() {
+        tick_count found;
+        found.at_ = std::chrono::steady_clock::now();
+        return found;
+    }
+    [[nodiscard]] friend interval_t operator-(const tick_count& end, const tick_count& begin) {
+        return interval_t(std::chrono::duration<double>(end.at_ - begin.at_).count());
+    }
+
+  private:
+    std::chrono::steady_clock::time_point at_{};
+};
 
 // ---- How many ----
 

@@ -6,6 +6,8 @@
 #include <tbb/blocked_range.h>
 #include <tbb/blocked_range2d.h>
 #include <tbb/blocked_range3d.h>
+#include <tbb/combinable.h>
+#include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_for.h>
 #include <tbb/parallel_for_each.h>
 #include <tbb/parallel_invoke.h>
@@ -13,6 +15,7 @@
 #include <tbb/parallel_scan.h>
 #include <tbb/parallel_sort.h>
 #include <tbb/task_group.h>
+#include <tbb/tick_count.h>
 #endif
 
 #include <atomic>
@@ -184,6 +187,29 @@ void tasks() {
     std::printf("product %d, nodes %d, thrown: %s\n", product.load(), nodes.load(), thrown.c_str());
 }
 
+// A histogram and a sum, of which each thread has its own part.
+void values_of_threads(const std::vector<number>& all) {
+    using table = std::vector<int>;
+    const auto began = tbb::tick_count::now();
+    tbb::enumerable_thread_specific<table> counts([] { return table(16); });
+    tbb::combinable<number> sums([] { return number{0}; });
+    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, all.size()), [&](const auto& part) {
+        table& own = counts.local();
+        for (std::size_t i = part.begin(); i != part.end(); ++i) {
+            ++own[all[i] % 16];
+            sums.local() += all[i];
+        }
+    });
+    table whole(16);
+    for (const table& one : counts)
+        for (std::size_t bin = 0; bin < one.size(); ++bin) whole[bin] += one[bin];
+    for (const int one : whole) std::printf("%d ", one);
+    std::printf("%llu\n",
+                static_cast<unsigned long long>(sums.combine([](number a, number b) { return a + b; })));
+    const double seconds = (tbb::tick_count::now() - began).seconds();
+    std::printf("%s\n", seconds > 0 && seconds < 60 ? "took its time" : "has no clock");
+}
+
 }  // namespace
 
 int main() {
@@ -192,4 +218,5 @@ int main() {
     reductions(all);
     sorts(all);
     tasks();
+    values_of_threads(all);
 }

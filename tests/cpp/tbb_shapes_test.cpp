@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include <tauto/tbb.hpp>
@@ -114,6 +115,50 @@ TEST_CASE("the exception of a task comes out of the wait, and a canceled group b
                              inner.run([] { throw std::runtime_error("inner"); });
                              CHECK_THROWS_WITH(inner.wait(), "inner");
                          });
+}
+
+TEST_CASE("each thread has a value of its own, which all are joined from") {
+    tbb::enumerable_thread_specific<long> sums(100L);
+    CHECK(sums.empty());
+    CHECK(sums.combine(std::plus<>{}) == 100);  // a new one
+    tbb::parallel_for(range(0, 10'000), [&](const range& part) {
+        long& own = sums.local();
+        for (int i = part.begin(); i < part.end(); ++i) own += i;
+    });
+    const auto threads = static_cast<long>(sums.size());
+    REQUIRE(threads >= 1);
+    CHECK(threads <= tbb::info::default_concurrency());
+    CHECK(sums.combine(std::plus<>{}) == 49'995'000 + 100 * threads);
+    long seen = 0;
+    for (const long one : sums) seen += one;
+    sums.combine_each([&](long one) { seen -= one; });
+    CHECK(seen == 0);
+    bool exists = true;
+    sums.clear();
+    CHECK(sums.local(exists) == 100);
+    CHECK_FALSE(exists);
+    static_cast<void>(sums.local(exists));
+    CHECK(exists);
+}
+
+TEST_CASE("more threads than the first 64 have values of their own, too") {
+    tbb::combinable<int> count([] { return 0; });
+    constexpr int many = 100;
+    std::vector<std::thread> threads;
+    std::atomic<int> twice{0};
+    for (int k = 0; k < many; ++k)
+        threads.emplace_back([&] {
+            ++count.local();
+            bool exists = false;
+            ++count.local(exists);
+            twice += exists ? 1 : 0;
+        });
+    for (std::thread& one : threads) one.join();
+    CHECK(twice == many);
+    int values = 0;
+    count.combine_each([&](int one) { values += one == 2 ? 1 : 0; });
+    CHECK(values == many);
+    CHECK(count.combine(std::plus<>{}) == 2 * many);
 }
 
 TEST_CASE("a group inside a loop runs its tasks where it is") {
