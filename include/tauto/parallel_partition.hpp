@@ -285,6 +285,116 @@ index partition_by(team& members, In in, index n, Chosen&& chosen, const algorit
     return partition_here(in, raw_buffer<std::iter_value_t<In>>(n), n, chosen);
 }
 
+// The marked places, or the others, in ascending order.
+class marked_places {
+  public:
+    // From the j-th on. `before`: how many are marked before each tile, and in all.
+    marked_places(const marks& of, const std::vector<index>& before, bool marked, index j)
+        : of_(&of), flip_(marked ? 0 : ~std::uint64_t{0}) {
+        const auto those_before = [&](index t) {
+            return marked ? at(before, t) : of.elements_of(t).begin - at(before, t);
+        };
+        index first = 0;
+        for (index last = of.tiles(); last - first > 1;) {
+            const index middle = first + (last - first) / 2;
+            (those_before(middle) <= j ? first : last) = middle;
+        }
+        index left = j - those_before(first);
+        place_ = of.elements_of(first).begin;
+        bits_ = word();
+        for (index here = 0; left >= (here = std::popcount(bits_)); left -= here) take_word();
+        for (; left > 0; --left) bits_ &= bits_ - 1;
+    }
+
+    [[nodiscard]] index next() {
+        while (bits_ == 0) take_word();
+        const index found = place_ + std::countr_zero(bits_);
+        bits_ &= bits_ - 1;
+        return found;
+    }
+
+  private:
+    [[nodiscard]] std::uint64_t word() const { return of_->word(place_) ^ flip_; }
+    void take_word() {
+        place_ += marks::word_bits;
+        bits_ = word();
+    }
+
+    const marks* of_;
+    std::uint64_t flip_;
+    index place_;
+    std::uint64_t bits_;
+};
+
+// Partition by as few moves as there can be: the k-th element that is not chosen and stands where the chosen
+// ones belong changes places with the k-th chosen one behind. So the order depends on the elements alone.
+template <class In>
+class swapped_partition {
+  public:
+    swapped_partition(In in, index n) : in_(in), of_(n), before_(usize(of_.tiles()) + 1) {}
+
+    [[nodiscard]] index tiles() const noexcept { return of_.tiles(); }
+
+    // No two members have a tile at once.
+    template <class Chosen>
+    void choose(range some, Chosen& chosen) {
+        for (index t = some.begin; t < some.end; ++t) at(before_, t + 1) = of_.set(t, chosen);
+    }
+    // Once all are chosen: how many pairs there are to swap.
+    [[nodiscard]] index count_pairs() {
+        for (index t = 0; t < tiles(); ++t) at(before_, t + 1) += at(before_, t);
+        index t = 0;
+        while (t + 1 < tiles() && of_.elements_of(t + 1).begin <= all()) ++t;
+        index chosen_before = at(before_, t);
+        for (index i = of_.elements_of(t).begin; i < all(); i += marks::word_bits) {
+            const index bits = std::min(all() - i, marks::word_bits);
+            chosen_before += std::popcount(of_.word(i) & ~std::uint64_t{0} >> (marks::word_bits - bits));
+        }
+        pairs_ = all() - chosen_before;
+        return pairs_;
+    }
+    void swap_pairs(range some) const {
+        if (some.empty()) return;
+        marked_places front(of_, before_, false, some.begin);
+        marked_places back(of_, before_, true, all() - pairs_ + some.begin);
+        for (index k = some.begin; k < some.end; ++k) {
+            const In one = advanced(in_, front.next());
+            const In other = advanced(in_, back.next());
+            std::iter_value_t<In> held = std::ranges::iter_move(one);
+            *one = std::ranges::iter_move(other);
+            *other = std::move(held);
+        }
+    }
+    [[nodiscard]] index all() const noexcept { return before_.back(); }
+
+  private:
+    In in_;
+    marks of_;
+    std::vector<index> before_;  // how many are chosen before each tile, and in all
+    index pairs_ = 0;
+};
+
+template <class In, class Chosen>
+index partition_by_swaps(team& members, In in, index n, Chosen&& chosen, const algorithm_options& options) {
+    if (n == 0) return 0;
+    swapped_partition<In> work(in, n);
+    const auto choose = [&](range some) { work.choose(some, chosen); };
+    site& where = site_of<decltype(choose)>;
+    if (runs_inline(members, where, work.tiles(), options)) {
+        const inline_call here(members, where, work.tiles());
+        choose({0, work.tiles()});
+        work.swap_pairs({0, work.count_pairs()});
+        return work.all();
+    }
+    const loop_options first = loop_options_of(options, &where);
+    loop_to_end(members, work.tiles(), choose, first);
+    const std::int64_t start = ticks();
+    const auto swap = [&](range some) { work.swap_pairs(some); };
+    loop_to_end(members, work.count_pairs(), swap, loop_options_of(without_stop(options)));
+    members.charge(first, work.tiles(), ticks() - start);
+    return work.all();
+}
+
 }  // namespace detail
 
 // Copies the elements for which `predicate` is true to `result`, in their order, and returns its end, as
@@ -354,18 +464,25 @@ auto parallel_stable_partition(team& members, Range&& elements, Predicate&& pred
     return parallel_stable_partition(members, all.first, all.last, predicate, options);
 }
 
-// The same: the order does not depend on the team, because it is kept.
+// The same in about half the moves and with a bit of memory an element: the order is not kept, but depends on
+// the elements alone.
 template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel, class Predicate>
-In parallel_partition(team& members, In first, Sentinel last, Predicate&& predicate,
-                      const algorithm_options& options = {}) {
-    return parallel_stable_partition(members, first, last, predicate, options);
+requires std::predicate < std::remove_reference_t<Predicate>
+&, std::iter_reference_t < In >> &&detail::movable_for_good<std::iter_value_t<In>> In parallel_partition(
+                                     team& members, In first, Sentinel last, Predicate&& predicate,
+                                     const algorithm_options& options = {}) {
+    const index n = detail::checked_length("parallel_partition", first, last);
+    const auto in = detail::plain_iterator(first);
+    const auto chosen = [&](index i) -> bool { return std::invoke(predicate, detail::element(in, i)); };
+    return detail::advanced(first, detail::partition_by_swaps(members, in, n, chosen, options));
 }
 
 template <std::ranges::random_access_range Range, class Predicate>
 requires std::ranges::sized_range<Range>
 auto parallel_partition(team& members, Range&& elements, Predicate&& predicate,
                         const algorithm_options& options = {}) {
-    return parallel_stable_partition(members, elements, predicate, options);
+    const auto all = detail::iterators_of(elements);
+    return parallel_partition(members, all.first, all.last, predicate, options);
 }
 
 }  // namespace tauto

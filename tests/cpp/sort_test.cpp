@@ -467,7 +467,7 @@ TEST_CASE("elements that may only be moved, though a copy of their bytes would d
             parallel_sort(some, handles, [](const handle& a, const handle& b) { return a.key < b.key; });
             for (int i = 0; i < size; ++i) REQUIRE(at(handles, i).key == i);
             const auto odd = [](const handle& one) { return one.key % 2 == 1; };
-            CHECK(parallel_partition(some, handles, odd) - handles.begin() == size / 2);
+            CHECK(parallel_stable_partition(some, handles, odd) - handles.begin() == size / 2);
             for (int i = 0; i < size; ++i)
                 REQUIRE(at(handles, i).key == (i < size / 2 ? 2 * i + 1 : 2 * (i - size / 2)));
         }
