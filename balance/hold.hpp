@@ -42,8 +42,9 @@ static_assert(sizeof(hold_value) == sizeof(std::uint64_t));
 /// Who waited for too long takes it away, because the one who had it may have been killed. And once the mask
 /// is that of `next`, any thread of the program may go on from there: whoever moves a thread to his own CPU
 /// may lose it to that thread before he has changed the word. So who has set a mask and finds another word
-/// gives the thread the program's mask, if the mask is still the one that he has set. Whoever was killed, the
-/// mask is the program's or that of `seat`, `on` or `next`. verify/hold.pml has the steps.
+/// takes it once more, and gives the thread the program's mask unless the mask has changed or is what the
+/// word says. Whoever was killed, the mask is the program's or that of `seat`, `on` or `next`.
+/// verify/hold.pml has the steps.
 ///
 /// Memory orders: each change is an acquire and a release, so that a change of the mask stays between those
 /// of the word. No other data hang on it: who only chooses a thread reads it relaxed, and compares the whole
