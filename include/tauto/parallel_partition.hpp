@@ -222,8 +222,9 @@ index partition_by(team& members, In in, index n, Chosen&& chosen, const algorit
     return partition_here(in, raw_buffer<std::iter_value_t<In>>(n), n, chosen);
 }
 
-// Partition by as few moves as there can be: the k-th element that is not chosen and stands where the chosen
-// ones belong changes places with the k-th chosen one behind. So the order depends on the elements alone.
+// A partition that moves only what stands on the wrong side: the k-th element that is not chosen and stands
+// where the chosen ones belong changes places with the k-th chosen one behind. So the order depends on the
+// elements alone.
 template <class In>
 class swapped_partition {
   public:
@@ -360,8 +361,8 @@ auto parallel_stable_partition(team& members, Range&& elements, Predicate&& pred
     return parallel_stable_partition(members, all.first, all.last, predicate, options);
 }
 
-// The same in about half the moves and with a bit of memory an element: the order is not kept, but depends on
-// the elements alone.
+// The same, but the orders are not kept: the order depends on the elements alone. Only elements on the wrong
+// side are moved, and the memory is a bit an element.
 template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel, class Predicate>
 requires std::predicate < std::remove_reference_t<Predicate>
 &, std::iter_reference_t < In >> &&detail::movable_for_good<std::iter_value_t<In>> In parallel_partition(
