@@ -126,10 +126,17 @@ inline void leave_hold(hold_word& word) noexcept {
         word.change(found, {});
 }
 
+namespace detail {
+
+inline hold_value sitting(std::uint16_t seat, std::uint16_t on) noexcept {
+    return {.state = on == seat ? is_held : is_guest, .seat = seat, .on = on};
+}
+
+}  // namespace detail
+
 /// Where the thread is, or will be when it has been put there.
 inline hold_value settled(hold_value found) noexcept {
-    if (found.state != is_moving) return found;
-    return {.state = found.next == found.seat ? is_held : is_guest, .seat = found.seat, .on = found.next};
+    return found.state == is_moving ? detail::sitting(found.seat, found.next) : found;
 }
 
 /// Whether another thread may go on with this move once it sees the mask of `next`. What is given back goes
@@ -168,8 +175,7 @@ inline std::optional<taken_word> begin_giving_back(hold_word& word, std::uint16_
     if (sits && found.on != set)
         taken.was = found;
     else if (found.state == is_moving && lost)
-        taken.was = {
-            .state = found.on == found.seat ? is_held : is_guest, .seat = found.seat, .on = found.on};
+        taken.was = detail::sitting(found.seat, found.on);
     else if (found.state == is_own || found.state == is_asked)
         taken.was = {};
     else

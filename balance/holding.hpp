@@ -64,7 +64,7 @@ class holding {
     int others_wanted_ = 0;       // looks in a row
     std::vector<double> published_;
     std::map<int, std::uint64_t> shared_out_;  // as the page told it last
-    std::uint64_t lent_ = 0;                   // so was the number of guests
+    std::uint64_t lent_ = 0;                   // the number of guests, as it told it
     std::map<int, double> learned_;  // what each CPU gets of all speeds together, as shares showed it
 };
 

@@ -41,7 +41,7 @@ void sleep_shortly() noexcept {
     syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &length, nullptr);
 }
 
-// After the mask of CPU `set` - 1 was set, and the word was another's by then.
+// Where the mask of CPU `set` - 1 was set, but the word is another's by now.
 void give_back(slot& one, pid_t thread, std::uint16_t set, const page& shared) noexcept {
     const auto has_ours = [&] { return one.thread() == thread && has_mask(thread, only_on(set - 1U)); };
     for (int pauses = 0; pauses < most_pauses; ++pauses) {
