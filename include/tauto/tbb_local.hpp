@@ -2,7 +2,7 @@
 // oneTBB's values of each thread: enumerable_thread_specific and combinable, for tauto/tbb.hpp.
 //
 // Invariant: only the thread whose number it is writes an entry of `direct_`, and no other reads it. All else
-// is read and written with the mutex, or by a thread that nobody calls local() beside.
+// is used under the mutex, or while nobody calls local().
 
 #include <array>
 #include <atomic>
@@ -67,9 +67,9 @@ enum ets_key_usage_type { ets_key_per_instance, ets_no_key, ets_suspend_aware };
 
 // A value for each thread that calls local(), made by its first call.
 //
-// local() costs a few nanoseconds for the first 64 threads of a process that call one, and a lock for others.
-// All else must not be called beside it. A value stays until clear() or the end, whatever its thread does; a
-// thread that begins later gets its own. The allocator and the key are read and left aside.
+// local() takes no lock for the first 64 threads of a process that call one. Nothing else may be called
+// beside it. A value stays until clear() or the end, whatever its thread does; a thread that begins later
+// gets its own. The allocator and the key are left aside.
 template <class T, class Allocator = std::allocator<T>, ets_key_usage_type = ets_no_key>
 class enumerable_thread_specific {
     using values = std::deque<detail::padded<T>>;
