@@ -1,10 +1,12 @@
 // A static loop of LLVM's OpenMP, region after region. Says a number that depends on all of the work, how
-// many iterations the threads did that did least and most, and for how many milliseconds threads were to spin
-// after a region, at most, at least and in the end; a third argument sets that at the start, unless it is
-// negative, and a fourth is the number of loops in a region.
+// many iterations the threads did that did least and most, for how many milliseconds threads were to spin
+// after a region, at most and at least, after how many regions they were to spin at all, and how many
+// microseconds its barriers were apart in the mean. A third argument sets the spinning at the start, unless
+// it is negative, and a fourth is the number of loops in a region.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 int omp_get_thread_num(void);
 int kmp_get_blocktime(void);
@@ -14,14 +16,21 @@ enum { iterations = 960, most_threads = 64 };
 static uint64_t numbers[iterations];
 static struct { _Alignas(64) long count; } of_thread[most_threads];
 
+static long microseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
 int main(int count, char** values) {
     const long regions = count > 1 ? atol(values[1]) : 1;
     const long steps = count > 2 ? atol(values[2]) : 1;
     if (count > 3 && atoi(values[3]) >= 0) kmp_set_blocktime(atoi(values[3]));
     const int loops = count > 4 ? atoi(values[4]) : 1;
-    int spins = 0;
+    long spinning = 0;
     int least_spins = 0;
     int most_spins = 0;
+    const long begin = microseconds();
     for (long region = 0; region < regions; ++region) {
 #pragma omp parallel
         for (int loop = 0; loop < loops; ++loop) {
@@ -33,10 +42,12 @@ int main(int count, char** values) {
                 ++of_thread[omp_get_thread_num() % most_threads].count;
             }
         }
-        spins = kmp_get_blocktime();
+        const int spins = kmp_get_blocktime();
+        spinning += spins > 0;
         if (spins > most_spins) most_spins = spins;
         if (region == 0 || spins < least_spins) least_spins = spins;
     }
+    const long apart = (microseconds() - begin) / (regions * (loops + 1));
     long least = 0;
     long most = 0;
     for (int k = 0; k < most_threads; ++k) {
@@ -46,7 +57,7 @@ int main(int count, char** values) {
     }
     uint64_t all = 0;
     for (int i = 0; i < iterations; ++i) all ^= numbers[i];
-    printf("%016llx %ld %ld %d %d %d\n", (unsigned long long)all, least, most, most_spins, least_spins,
-           spins);
+    printf("%016llx %ld %ld %d %d %ld %ld\n", (unsigned long long)all, least, most, most_spins, least_spins,
+           spinning, apart);
     return 0;
 }
