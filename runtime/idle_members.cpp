@@ -6,13 +6,18 @@
 
 namespace tauto::detail {
 
-idle_members::idle_members(bool crowded)
+idle_members::idle_members(bool crowded) noexcept
     : born_(current_fork_generation()),
       crowded_(crowded),
       yielding_(to_ticks(std::chrono::milliseconds(2))) {}
 
+void idle_members::begin(bool crowded) noexcept {
+    born_.store(current_fork_generation(), std::memory_order_relaxed);
+    crowded_.store(crowded, std::memory_order_relaxed);
+}
+
 bool idle_members::are_gone() const noexcept {
-    return born_ != current_fork_generation();
+    return born_.load(std::memory_order_relaxed) != current_fork_generation();
 }
 
 void idle_members::wake_all() noexcept {

@@ -89,6 +89,9 @@ void run_chunks(mailbox& box, member_report& report, int rank) {
 
 thread_local constinit bool starting_here = false;
 
+// In a ticket: the worker may share tasks.
+constexpr std::uint32_t invited = 1;
+
 }  // namespace
 
 void launcher::run_share(mailbox& box, member_report& report, int rank) {
@@ -216,6 +219,10 @@ void launcher::worker_loop(int rank) noexcept {
             box.parked.store(0, std::memory_order_relaxed);
             budget.learn(budget.ticks() + ticks() - parked_at);
         }
+        if ((ticket & invited) != 0) {
+            tasks_->take_part(rank, [&] { return box.ticket.load(std::memory_order_acquire) != ticket; });
+            continue;
+        }
         last = ticket;
         if (box.mode == launch_mode::end) return;
         crowded = box.crowded;  // here: after its report the box is the next launch's
@@ -253,9 +260,31 @@ void launcher::join(int rank, bool crowded) {
     join_budget_.learn(join_budget_.ticks() + ticks() - parked_at);
 }
 
+void launcher::look_at_room() {
+    if (room_.due(ticks)) room_.look(masks(), ticks());
+}
+
+void launcher::invite() noexcept {
+    const std::span<const int> others = std::span<const int>(everyone).subspan(1);
+    for (const int rank : others) {
+        std::atomic<std::uint32_t>& ticket = at(boxes, rank).ticket;
+        // Publishes what the members need to take part. Pairs with the acquire load in worker_loop.
+        ticket.store(ticket.load(std::memory_order_relaxed) | invited, std::memory_order_release);
+    }
+    wake_parked(others);
+}
+
+void launcher::withdraw() noexcept {
+    for (const int rank : std::span<const int>(everyone).subspan(1)) {
+        std::atomic<std::uint32_t>& ticket = at(boxes, rank).ticket;
+        ticket.store(ticket.load(std::memory_order_relaxed) & ~invited, std::memory_order_release);
+    }
+    tasks_->idle().wake();
+}
+
 void launcher::fork_and_join(const loop_call& call, launch_mode mode) {
     const std::span<const int> others = std::span<const int>(loop.ranks).subspan(1);
-    if (room_.due(ticks)) room_.look(masks(), ticks());
+    look_at_room();
     const bool crowded = room_.crowded() || (oversubscribed() && participants_share_cpus());
     for (int position = loop.width() - 1; position >= 0; --position) {
         const range fixed = mode == launch_mode::fixed
@@ -484,6 +513,7 @@ void launcher::start_workers() {
         at(reports, rank).failure = nullptr;
     }
     loop.failed_at.store(loop_state::no_failure, std::memory_order_relaxed);
+    tasks_.reset();  // of a parent's members, if any
     make_threads();
     made_in_ = current_fork_generation();
     try {

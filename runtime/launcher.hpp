@@ -15,8 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include <tauto/task_group.hpp>
 #include <tauto/team.hpp>
 
+#include "head_start.hpp"
 #include "pinning.hpp"
 #include "room.hpp"
 
@@ -92,6 +94,10 @@ struct launcher {
     // Launches loop.ranks[1..], runs the caller's part, joins, rethrows.
     void fork_and_join(const loop_call& call, launch_mode mode);
     [[nodiscard]] index iterations_done() const noexcept;
+    // Runs the root of a recursion as this thread's task, and invites all workers to share its tasks until it
+    // ends. They come when they have nothing else to do, or not at all; who has no task is not waited for.
+    // `known`: of its site, or null.
+    void share_tasks(const root_call& root, const region_options& options, head_start* known);
 
     // Starts the workers and runs a loop of nothing on each, after which it is pinned. Throws, and leaves
     // them missing, when the system gives no threads.
@@ -121,6 +127,8 @@ struct launcher {
     void worker_loop(int rank) noexcept;
     [[nodiscard]] bool participants_share_cpus() const noexcept;
     [[nodiscard]] std::vector<std::vector<int>> masks() const;
+    // Where that is due.
+    void look_at_room();
     void launch(const loop_call& call, int position, launch_mode mode, range fixed, bool crowded) noexcept;
     void wake_parked(std::span<const int> ranks) noexcept;
     template <class Part>
@@ -129,6 +137,9 @@ struct launcher {
     void join(int rank, bool crowded);
     void run_share(mailbox& box, member_report& report, int rank);
     void run_what_was_left();
+    void invite() noexcept;
+    // When nobody has a task.
+    void withdraw() noexcept;
     // The exception of the lowest index, once all have joined.
     [[noreturn]] void rethrow_failure();
 
@@ -138,6 +149,7 @@ struct launcher {
     room room_;
     worker_options wanted_;
     std::vector<worker> workers_;            // [0] is unused
+    std::unique_ptr<task_region> tasks_;     // null before the first use, and in a child of fork
     unsigned made_in_ = never;               // fork generation of the workers
     std::atomic<unsigned> ready_in_{never};  // likewise, once each has run a loop
     // Written at each join, so not on the line from which the workers read `boxes` and `reports`.

@@ -140,13 +140,17 @@ void calls_in_bodies::note(index iterations, std::int64_t ticks) noexcept {
     short_below_.store(static_cast<index>(std::min(1e15, least / now)), std::memory_order_relaxed);
 }
 
-open_loops::open_loops(int members, std::vector<double> speeds, idle_members& idle)
+open_loops::open_loops(int members, idle_members& idle)
     : members_(members),
-      speeds_(std::move(speeds)),
+      speeds_(usize(members), 1.0),
       idle_(idle),
       places_(std::make_unique<place[]>(usize(members * most_deep))),
-      own_(std::make_unique<own_state[]>(usize(members))) {
-    speeds_.resize(usize(members), 1.0);
+      own_(std::make_unique<own_state[]>(usize(members))) {}
+
+void open_loops::begin(std::vector<double> speeds) {
+    speeds_ = std::move(speeds);
+    speeds_.resize(usize(members_), 1.0);
+    any_opened_.store(false, std::memory_order_relaxed);
 }
 
 open_loops::~open_loops() = default;

@@ -43,17 +43,26 @@ loop_model_options limited(loop_model_options options, int members) {
     return options;
 }
 
+site_record& recorder::record_for(std::atomic<site_record*>& slot, int members) {
+    if (site_record* const known = record_of(slot, members)) return *known;
+    site_record& fresh = records_.emplace_front();
+    fresh.members = members;
+    // Only who has the team's turn writes here. Pairs with the acquire loads in record_of.
+    std::atomic<site_record*>* end = &slot;
+    while (site_record* const other = end->load(std::memory_order_relaxed)) end = &other->next;
+    end->store(&fresh, std::memory_order_release);
+    return fresh;
+}
+
+head_start& recorder::head_start_of(std::atomic<site_record*>& slot) {
+    site_record& record = record_for(slot, 0);
+    if (record.recursion == nullptr) record.recursion = &head_starts_.emplace_front();
+    return *record.recursion;
+}
+
 loop_model& recorder::model_of(std::atomic<site_record*>& slot, index n, int members) {
-    site_record* record = record_of(slot, members);
-    if (record == nullptr) {
-        record = &records_.emplace_front();
-        record->members = members;
-        // Only who has the team's turn writes here. Pairs with the acquire loads in record_of.
-        std::atomic<site_record*>* end = &slot;
-        while (site_record* const other = end->load(std::memory_order_relaxed)) end = &other->next;
-        end->store(record, std::memory_order_release);
-    }
-    std::atomic<loop_model*>& of_size = record->models[std::bit_width(static_cast<std::uint64_t>(n))];
+    std::atomic<loop_model*>& of_size =
+        record_for(slot, members).models[std::bit_width(static_cast<std::uint64_t>(n))];
     loop_model* model = of_size.load(std::memory_order_relaxed);
     if (model == nullptr) {
         if (options_.widths.empty()) measure_launches();

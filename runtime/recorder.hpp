@@ -1,5 +1,5 @@
 #pragma once
-// What a team knows of its loops: what a launch costs, and what each call site has taught.
+// What a team knows of its loops and recursions: what a launch costs, and what each call site has taught.
 
 #include <atomic>
 #include <forward_list>
@@ -25,8 +25,11 @@ class recorder {
     // The model of loops of n, of at most `members` (0: all), at the site whose first record `slot` points
     // to; the first call makes both. The first of all times launches.
     loop_model& model_of(std::atomic<site_record*>& slot, index n, int members);
+    // What is known of recursions that begin at that site.
+    head_start& head_start_of(std::atomic<site_record*>& slot);
 
   private:
+    site_record& record_for(std::atomic<site_record*>& slot, int members);
     void measure_launches();
 
     launcher& members_;
@@ -34,6 +37,7 @@ class recorder {
     // Lists, whose one change is a store of their head: a child may have been forked at any moment of a call.
     std::forward_list<site_record> records_;
     std::forward_list<loop_model> models_;
+    std::forward_list<head_start> head_starts_;
 };
 
 }  // namespace tauto::detail

@@ -234,16 +234,17 @@ std::vector<std::string> team::notes() const {
     return state_->pins.notes();
 }
 
-detail::loop_model& team::model_for(const detail::loop_call& call) {
-    tauto::site& where = *call.site;
+int team::number_of(tauto::site& where) {
     static std::atomic<unsigned> given{0};
     int id = where.id_.load(std::memory_order_relaxed);
-    if (id < 0) {
-        const int fresh = detail::next_site_number(given);
-        // Another team may name the site at the same moment: the first one counts.
-        id = where.id_.compare_exchange_strong(id, fresh, std::memory_order_relaxed) ? fresh : id;
-    }
-    return state_->known.model_of(detail::at(records_, id), call.n, call.options->members);
+    if (id >= 0) return id;
+    const int fresh = detail::next_site_number(given);
+    // Another team may name the site at the same moment: the first one counts.
+    return where.id_.compare_exchange_strong(id, fresh, std::memory_order_relaxed) ? fresh : id;
+}
+
+detail::loop_model& team::model_for(const detail::loop_call& call) {
+    return state_->known.model_of(detail::at(records_, number_of(*call.site)), call.n, call.options->members);
 }
 
 std::string team::explain(const tauto::site& where) const {
@@ -460,9 +461,12 @@ bool team::run_nesting(const detail::loop_call& call, detail::team_turn& turn) {
         all = region.loops().run_dealt(call);
         shared_any = region.shared_any();
     };
-    detail::run_region(
-        *this, {.speeds = std::move(speeds), .name = call.options->name, .priority = call.options->priority},
-        root);
+    detail::run_region(*this,
+                       {.site = call.site,
+                        .speeds = std::move(speeds),
+                        .name = call.options->name,
+                        .priority = call.options->priority},
+                       root);
     if (!shared_any) call.site->nests_.store(false, std::memory_order_relaxed);
     return all;
 }

@@ -1,26 +1,33 @@
 /* Launch and join with parking on both sides (include/tauto/team.hpp, runtime/launcher.cpp), under sequential
  * consistency; store_buffers.pml repeats the Dekker pair where stores are delayed.
  *
- * The caller runs LOOPS loops, each over any set of workers in any order, then ends the team. Every
- * statement below that touches shared state is one step, and every interleaving of steps is searched.
+ * The caller runs LOOPS loops, each over any set of workers in any order, then ends the team. Before, between
+ * and after them it shares tasks REGIONS times: it invites all workers, and withdraws that without a join.
+ * Every statement below that touches shared state is one step, and every interleaving of steps is searched.
  *
  * Checked:
  *   no lost wake-up      a sleeper nobody will wake is an invalid end state
  *   plain fields         never written while being read (`writing`, `reading`), nor read when stale
  *   exactly once         each launched worker runs each loop once; others are not touched
  *   join                 the caller goes on only when every participant has run
+ *   invitation           who is invited does not sleep once the caller has woken the sleepers, and runs no
+ *                        task once it is withdrawn
  *   end                  every worker returns
  *   no endless run       with `pan -l` (non-progress cycles; nothing here is labelled as progress): a wait
  *                        that is not asleep comes to an end
  *
  * Mutants, each of which must fail: FUTEX_WITHOUT_RECHECK, PARKED_READ_FIRST, DONE_STORED, BIT_STORED,
- * DONE_BEFORE_RUN, JOIN_SKIPS_LAST, END_WITHOUT_WAKE, BIT_KEPT.
+ * DONE_BEFORE_RUN, JOIN_SKIPS_LAST, END_WITHOUT_WAKE, BIT_KEPT, INVITED_WITHOUT_WAKE, INVITATION_KEPT,
+ * INVITATION_LAUNCHES, INVITATION_REMEMBERED.
  */
 #ifndef WORKERS
 #define WORKERS 2
 #endif
 #ifndef LOOPS
 #define LOOPS 3
+#endif
+#ifndef REGIONS
+#define REGIONS 0
 #endif
 #ifndef SPURIOUS
 #define SPURIOUS 2
@@ -30,6 +37,14 @@
 #define NEXT(ticket) (((ticket) + 2) & 3)
 #define PREVIOUS(ticket) (((ticket) + 2) & 3)
 #define WAITING 1
+/* In a ticket: the worker may share tasks. */
+#define INVITED 1
+
+/* The task of a region, which one member runs. */
+#define NONE 0
+#define OFFERED 1
+#define TAKEN 2
+#define DONE 3
 
 typedef mailbox {
     byte ticket;
@@ -43,6 +58,7 @@ typedef report_line {
 
 mailbox box[WORKERS];
 report_line report[WORKERS];
+byte task = NONE;
 
 /* The kernel: one possible sleeper a word, so that a wake has at most one to wake. */
 bit asleep_on_ticket[WORKERS];
@@ -52,6 +68,7 @@ byte spurious = SPURIOUS;
 
 /* Ghosts: no part of the protocol. */
 byte current_loop;
+bit in_region;
 bit participant[WORKERS];
 bit writing[WORKERS];
 bit reading[WORKERS];
@@ -102,6 +119,22 @@ proctype worker(byte rank) {
             box[rank].parked = 0
         :: else
         fi;
+#ifndef INVITATION_LAUNCHES
+        if
+        :: ticket & INVITED ->
+            /* take_part: it touches no plain field, and no word but the ticket once that has changed. */
+            do
+            :: box[rank].ticket != ticket -> break
+            :: d_step { task == OFFERED -> task = TAKEN; assert(in_region) };
+               d_step { assert(in_region); task = DONE }
+            od;
+#ifdef INVITATION_REMEMBERED
+            last = ticket;
+#endif
+            goto next
+        :: else
+        fi;
+#endif
         last = ticket;
 #ifdef DONE_BEFORE_RUN
         d_step { waiting = report[rank].done & WAITING; report[rank].done = ticket };
@@ -133,7 +166,8 @@ proctype worker(byte rank) {
         if
         :: waiting -> futex_wake(asleep_on_done[rank])
         :: else
-        fi
+        fi;
+next:   skip
     od
 }
 
@@ -182,6 +216,43 @@ inline join(rank) {
     od
 }
 
+/* invite, the tasks of a root, withdraw */
+inline share_tasks() {
+    in_region = 1;
+    rank = 0;
+    do
+    :: rank < WORKERS -> box[rank].ticket = box[rank].ticket | INVITED; rank++
+    :: else -> break
+    od;
+#ifndef INVITED_WITHOUT_WAKE
+    rank = 0;
+    do
+    :: rank < WORKERS -> wake_parked(rank); rank++
+    :: else -> break
+    od;
+#endif
+    task = OFFERED;
+    d_step {
+        rank = 0;
+        do
+        :: rank < WORKERS -> assert(!asleep_on_ticket[rank]); rank++
+        :: else -> break
+        od
+    };
+    if
+    :: d_step { task == OFFERED -> task = NONE }
+    :: d_step { task == DONE -> task = NONE }
+    fi;
+    d_step { in_region = 0; rank = 0 };
+#ifndef INVITATION_KEPT
+    do
+    :: rank < WORKERS -> box[rank].ticket = box[rank].ticket - INVITED; rank++
+    :: else -> break
+    od;
+#endif
+    rank = 0
+}
+
 active proctype caller() {
     byte ranks[WORKERS]; /* the participants, without the caller */
     byte width;
@@ -192,6 +263,7 @@ active proctype caller() {
     byte seen;
     bit retry;
     bit was_parked;
+    byte regions;
 
     atomic {
         rank = 0;
@@ -201,6 +273,7 @@ active proctype caller() {
         od
     };
     do
+    :: regions < REGIONS -> regions++; share_tasks()
     :: current_loop < LOOPS ->
         atomic {
             current_loop++;
@@ -269,7 +342,7 @@ active proctype caller() {
             rank = 0;
             position = 0
         }
-    :: else -> break
+    :: current_loop == LOOPS -> break
     od;
     /* stop_workers */
     rank = 0;

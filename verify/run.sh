@@ -22,6 +22,10 @@ models='
 launch         safety  pass
 launch         safety  pass       WORKERS=3 LOOPS=1 SPURIOUS=1
 launch         cycles  pass       LOOPS=2
+launch         safety  pass       LOOPS=2 REGIONS=1
+launch         safety  pass       LOOPS=1 REGIONS=2
+launch         safety  pass       WORKERS=3 LOOPS=0 REGIONS=2 SPURIOUS=1
+launch         cycles  pass       LOOPS=1 REGIONS=1
 launch         safety  deadlock   FUTEX_WITHOUT_RECHECK
 launch         safety  deadlock   PARKED_READ_FIRST
 launch         safety  deadlock   DONE_STORED
@@ -30,6 +34,10 @@ launch         safety  assertion  DONE_BEFORE_RUN
 launch         safety  assertion  JOIN_SKIPS_LAST
 launch         safety  deadlock   END_WITHOUT_WAKE
 launch         cycles  cycle      BIT_KEPT
+launch         safety  assertion  LOOPS=1 REGIONS=1 INVITED_WITHOUT_WAKE
+launch         safety  assertion  LOOPS=1 REGIONS=1 INVITATION_KEPT
+launch         safety  assertion  LOOPS=1 REGIONS=1 INVITATION_LAUNCHES
+launch         safety  assertion  LOOPS=1 REGIONS=1 INVITATION_REMEMBERED
 store_buffers  safety  pass
 store_buffers  cycles  pass
 store_buffers  safety  deadlock   NO_CALLER_FENCE

@@ -1,5 +1,5 @@
 #pragma once
-// How members of one outermost call wait where they find nothing to do: they spin, then yield, then sleep.
+// How members that share tasks wait where they find nothing to do: they spin, then yield, then sleep.
 //
 // Who changes something fences and looks whether somebody sleeps; who goes to sleep says so, fences and looks
 // once more (Dekker's pattern). A sleep lasts 50 ms at most, so nothing but time depends on a wake.
@@ -15,7 +15,10 @@ namespace tauto::detail {
 
 class idle_members {
   public:
-    explicit idle_members(bool crowded);
+    // `crowded`: members share CPUs, so nobody spins.
+    explicit idle_members(bool crowded) noexcept;
+    // The same again, for the next outermost call.
+    void begin(bool crowded) noexcept;
 
     // There may be something to do, or a wait may have ended.
     void wake() noexcept {
@@ -45,8 +48,9 @@ class idle_members {
     // Ends a process in which the others are gone: the wait would have no end.
     void sleep_while(std::uint32_t now) noexcept;
 
-    unsigned born_;  // fork generation
-    bool crowded_;
+    // Relaxed: who comes late from the call before may still look.
+    std::atomic<unsigned> born_;  // fork generation
+    std::atomic<bool> crowded_;
     std::int64_t yielding_;  // ticks
     alignas(128) std::atomic<std::uint32_t> wakes_{0};
     std::atomic<int> asleep_{0};
@@ -61,7 +65,7 @@ class idle_wait {
     // It found nothing. ready(): it looks once more.
     template <class Ready>
     void pause(Ready&& ready) noexcept {
-        if (++turns_ <= spins && !all_.crowded_) return relax();
+        if (++turns_ <= spins && !all_.crowded_.load(std::memory_order_relaxed)) return relax();
         if (turns_ == 1 || turns_ == spins + 1) since_ = ticks();
         if (ticks() - since_ < all_.yielding_) return std::this_thread::yield();
         all_.sleep(ready);

@@ -37,21 +37,24 @@ namespace tauto::detail {
 struct loop_call;
 class open_loop;
 
-// The loops that one outermost call has open.
+// The loops that are open in one outermost call at a time.
 class open_loops {
   public:
-    // `speeds`: of the members by rank, relative, each > 0; none: as if equal.
-    open_loops(int members, std::vector<double> speeds, idle_members& idle);
+    open_loops(int members, idle_members& idle);
     open_loops(const open_loops&) = delete;
     open_loops& operator=(const open_loops&) = delete;
     ~open_loops();
+
+    // Before the outermost call, when no loop is open. `speeds`: of the members by rank, relative, each > 0;
+    // none: as if equal.
+    void begin(std::vector<double> speeds);
 
     // Called by the member `rank` with a loop in a body that it runs. True when every iteration ran. Rethrows
     // what the lowest iteration that threw has thrown.
     [[nodiscard]] bool run(const loop_call& call, int rank);
     // The same for the outermost loop: each member has a share of it from the start.
     [[nodiscard]] bool run_dealt(const loop_call& call);
-    // True if a loop was opened by run.
+    // True if a loop was opened by run since then.
     [[nodiscard]] bool any_opened() const noexcept { return any_opened_.load(std::memory_order_relaxed); }
 
     // Called by a member with nothing to do. Runs parts of an open loop; false where none had any.

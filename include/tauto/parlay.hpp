@@ -106,7 +106,7 @@ void par_do(Left& left, Right& right, bool conservative) {
         left();
         right();
     } else {
-        detail::run_region(all, both);
+        detail::run_region(all, detail::site_of<decltype(both)>, both);
     }
 }
 

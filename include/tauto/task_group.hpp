@@ -1,10 +1,11 @@
 #pragma once
 // Recursion on the members of a team: parallel_invoke and task_group.
 //
-// The outermost call is a team::run, in which each member has a deque of tasks. The caller begins; members
-// with nothing to do steal the oldest task of another one, or join a loop in a task (open_loops.hpp). A
-// member that waits for a stolen task runs others meanwhile, so no wait can hang, however deep it is. Within
-// it a call costs some ten nanoseconds.
+// Each member has a deque of tasks. The outermost call invites the members: with nothing to do they steal the
+// oldest task of another one, or join a loop in a task (open_loops.hpp). A member that waits for a stolen
+// task runs others meanwhile, so no wait can hang, however deep it is. The caller waits for stolen tasks, and
+// for no member: who is late, or looks for a task in vain, costs it nothing. Within the outermost call a call
+// costs some ten nanoseconds.
 
 #include <algorithm>
 #include <atomic>
@@ -45,23 +46,34 @@ struct current_region {
 };
 inline thread_local constinit current_region running_tasks;
 
-// One outermost call: the members that share its tasks.
+// What members share tasks with: one for each team, whose outermost calls use it one after the other.
+//
+// A member may look for tasks after the call that invited it has ended, and in the middle of the next one. So
+// what it looks at lives as long as the team, and nothing in it is made anew while the members live.
 class task_region {
   public:
-    task_region(const team& members, std::vector<double> speeds)
-        : team_(members.identity()),
-          deques_(usize(members.size())),
-          idle_(members.oversubscribed()),
-          loops_(members.size(), std::move(speeds), idle_) {}
+    task_region(const team_state* team, int members)
+        : team_(team), deques_(usize(members)), idle_(false), loops_(members, idle_) {}
+
+    // Before an outermost call, by its caller. `speeds`: of the members by rank; none: as if equal.
+    // `alone_until`, in ticks: no member takes anything before, unless it ran a part of the call already.
+    void begin(std::vector<double> speeds, bool crowded, const char* name, std::int64_t alone_until);
+    // What a member does that was invited, until ended() is true.
+    template <class Ended>
+    void take_part(int rank, Ended&& ended) noexcept {
+        idle_wait wait(idle_);
+        while (!ended() && ticks() < alone_until_.load(std::memory_order_relaxed)) wait.pause(ended);
+        const current_region around = std::exchange(running_tasks, {this, rank});
+        help_until(rank, ended);
+        running_tasks = around;
+    }
 
     [[nodiscard]] const team_state* team_of() const noexcept { return team_; }
     [[nodiscard]] task_deque<task>& deque(int rank) noexcept { return at(deques_, rank); }
     [[nodiscard]] open_loops& loops() noexcept { return loops_; }
     // True if a body had a loop or a task that others could take. When all have ended.
     [[nodiscard]] bool shared_any() const noexcept {
-        // Where a task was added, even if its member has taken it, the level stays above 0.
-        return loops_.any_opened() ||
-               std::ranges::any_of(deques_, [](const auto& one) { return one.level() > 0; });
+        return loops_.any_opened() || tasks_ever() != tasks_before_;
     }
     [[nodiscard]] idle_members& idle() noexcept { return idle_; }
 
@@ -73,7 +85,7 @@ class task_region {
             if (stolen == nullptr) continue;
             task_deque<task>& own = deque(rank);
             const std::int64_t level = own.level();
-            stolen->run(*stolen);
+            run_stolen(*stolen, rank);
             run_down_to(own, level);
             return true;
         }
@@ -104,47 +116,39 @@ class task_region {
         }
     }
 
-    std::atomic<bool> ended{false};
-
   private:
+    // With its slice in the trace.
+    void run_stolen(task& stolen, int rank) noexcept;
+    // Of all deques: how far their tasks ever went. Where one was added, even if its member has taken it, it
+    // is more than before. When all have ended.
+    [[nodiscard]] std::int64_t tasks_ever() const noexcept {
+        std::int64_t sum = 0;
+        for (const auto& one : deques_) sum += one.level();
+        return sum;
+    }
+
     const team_state* team_;
     std::vector<task_deque<task>> deques_;
     idle_members idle_;
     open_loops loops_;
+    std::int64_t tasks_before_ = 0;
+    const char* name_ = nullptr;  // written before the call's first task, read by who has one of them
+    std::atomic<std::int64_t> alone_until_{0};  // relaxed: who reads an old one only comes earlier
 };
 
-struct region_options {
-    std::vector<double> speeds = {};  // of the members by rank; none: as if equal
-    const char* name = nullptr;       // shown in traces
-    tauto::priority priority = tauto::priority::normal;
-};
-
-// Runs root() as the first task of a region on all members. Its exception goes on to the caller.
+// Runs root() as the first task of an outermost call. Its exception goes on to the caller. Calls at one site
+// learn together whether members are worth their coming at once.
 template <class Root>
-void run_region(team& members, region_options options, Root&& root) {
-    task_region region(members, std::move(options.speeds));
-    std::exception_ptr failure;
-    const auto body = [&](member& me) {
-        const current_region around = std::exchange(running_tasks, {&region, me.rank()});
-        if (me.rank() == 0) {
-            try {
-                root();
-            } catch (...) {
-                failure = std::current_exception();
-            }
-            region.ended.store(true, std::memory_order_release);
-            region.idle().wake();
-        } else {
-            region.help_until(me.rank(), [&] { return region.ended.load(std::memory_order_acquire); });
-        }
-        running_tasks = around;
+void run_region(team& members, const region_options& options, Root&& root) {
+    using root_type = std::remove_reference_t<Root>;
+    const auto invoke = [](const void* self) {
+        (*const_cast<root_type*>(static_cast<const root_type*>(self)))();
     };
-    members.run(body, {.name = options.name, .priority = options.priority});
-    if (failure) std::rethrow_exception(failure);
+    members.share_tasks({invoke, std::addressof(root)}, options);
 }
 template <class Root>
-void run_region(team& members, Root&& root) {
-    run_region(members, {}, std::forward<Root>(root));
+void run_region(team& members, site& where, Root&& root) {
+    run_region(members, {.site = &where}, std::forward<Root>(root));
 }
 
 // True where this call can share tasks with the members: it is one of a region's, or may become the first.
@@ -227,10 +231,10 @@ void invoke_all(First& first, Rest&... rest) {
 // Calls all functions, on whichever members of the team have nothing to do, and returns when all are done.
 //
 // Functions may call it again, with the same team: that is recursion, and costs some ten nanoseconds a call,
-// so no cutoff by hand is needed; the outermost call costs a team::run. The exception of the first function
-// that throws one is rethrown, in their order; a later function may then not be called. A wait runs other
-// tasks meanwhile, so nothing hangs. In the body of a loop that was not yet seen to have such calls of 10 us,
-// and on another team's members, the functions are called one after the other.
+// so no cutoff by hand is needed; the outermost call costs less than a team::run. The exception of the first
+// function that throws one is rethrown, in their order; a later function may then not be called. A wait runs
+// other tasks meanwhile, so nothing hangs. In the body of a loop that was not yet seen to have such calls of
+// 10 us, and on another team's members, the functions are called one after the other.
 template <std::invocable... Functions>
 void parallel_invoke(team& members, Functions&&... functions) {
     if constexpr (sizeof...(Functions) > 0) {
@@ -240,7 +244,8 @@ void parallel_invoke(team& members, Functions&&... functions) {
         } else if (detail::in_region(members)) {
             detail::invoke_all(functions...);
         } else {
-            detail::run_region(members, [&] { detail::invoke_all(functions...); });
+            detail::run_region(members, detail::site_of<void(Functions...)>,
+                               [&] { detail::invoke_all(functions...); });
         }
     }
 }
@@ -269,7 +274,7 @@ class task_group {
             task_group group(true);
             group.run_to_end(body);
         } else {
-            detail::run_region(members, [&] {
+            detail::run_region(members, detail::site_of<Body>, [&] {
                 task_group group(true);
                 group.run_to_end(body);
             });

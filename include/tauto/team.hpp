@@ -6,7 +6,8 @@
 // clang-format off
 // | variable       | what it says                                   | written by            | pairs with              |
 // |----------------|------------------------------------------------|-----------------------|-------------------------|
-// | mailbox.ticket | a loop is ready (it changed), or nothing new   | caller, store-release | worker, load-acquire    |
+// | mailbox.ticket | a loop is ready (it changed), or nothing new;  | caller, store-release | worker, load-acquire    |
+// |                | odd: the worker may share tasks                |                       |                         |
 // | mailbox.parked | the worker sleeps, or is about to              | worker                | caller, after its fence |
 // | mailbox.share  | what is left of the worker's share             | see schedule.hpp      | -                       |
 // | report.done    | ticket of the last loop finished; bit 0: the   | worker, exchange;     | caller, load-acquire    |
@@ -16,6 +17,8 @@
 // Invariant: a mailbox's plain fields are written only while its worker is idle (done == ticket), and a
 // worker reads them only between its ticket's change and its own exchange on done. So no two threads ever
 // touch a plain field at the same time.
+// While the ticket is odd the worker is invited to share tasks (task_group.hpp), and touches no plain field.
+// The caller makes it even again without a join: nobody has a task by then.
 // No wake-up is lost: the caller stores the ticket, fences, reads parked; the worker stores parked, fences,
 // reads the ticket (Dekker's pattern): at least one of them sees the other. And the kernel re-checks the
 // ticket before it puts the worker to sleep.
@@ -163,6 +166,18 @@ struct loop_call {
     const loop_options* options;
 };
 
+// The first task of an outermost call of task_group.hpp without its type, and how it runs.
+struct root_call {
+    void (*invoke)(const void* function);
+    const void* function;
+};
+struct region_options {
+    tauto::site* site = nullptr;      // whose calls learn together; null: members come at once
+    std::vector<double> speeds = {};  // of the members by rank; none: as if equal
+    const char* name = nullptr;       // shown in traces
+    tauto::priority priority = tauto::priority::normal;
+};
+
 struct team_state;
 class team_turn;
 
@@ -255,11 +270,14 @@ struct chunk_log {
     }
 };
 
+class head_start;
+
 // The models of one site and limit of members, by power-of-two class of sizes (index: bit width of n).
 struct site_record {
     int members = 0;
     std::atomic<loop_model*> models[64] = {};
     std::atomic<site_record*> next{nullptr};  // of another limit
+    head_start* recursion = nullptr;          // of who has the team's turn
 };
 
 // Null where there is none yet. Pairs with the release stores in recorder::model_of.
@@ -333,6 +351,8 @@ class team {
 
     // Used by parallel_for. True when every iteration ran.
     [[nodiscard]] bool execute(const detail::loop_call& call);
+    // Used by recursion (task_group.hpp): its root on the calling thread, as the first task.
+    void share_tasks(const detail::root_call& root, const detail::region_options& options);
     [[nodiscard]] const detail::team_state* identity() const noexcept { return state_.get(); }
     // Used by parallel_for. True when this site runs loops of n inline and this call need not be timed; never
     // inside a body.
@@ -361,6 +381,8 @@ class team {
 
   private:
     void run_members(const detail::run_call& call, const run_options& options);
+    // Numbers the site at its first call.
+    static int number_of(tauto::site& where);
     detail::loop_model& model_for(const detail::loop_call& call);
     // Null where nothing was learned of such loops, or loops in their bodies are shared.
     [[nodiscard]] detail::loop_model* known_model(const tauto::site& where, index n,

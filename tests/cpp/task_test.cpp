@@ -1,10 +1,12 @@
 // The contract of parallel_invoke and task_group.
 
 #include <doctest/doctest.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -268,6 +270,68 @@ TEST_CASE("who is isolated runs nothing else while it waits" *
         // It helps again.
         CHECK(fibonacci(some, 15) == 610);
     }
+}
+
+TEST_CASE("recursions, loops and runs after each other, on members that may be late" *
+          doctest::description("algorithms.md, promise 14")) {
+    for (const int size : team_sizes) {
+        for (int round = 0; round < 20; ++round) {
+            team some({.size = size});  // each round begins without members, and ends them after a recursion
+            std::vector<std::atomic<int>> done(100);
+            int runs = 0;
+            for (int i = 0; i < 20; ++i) {
+                REQUIRE(fibonacci(some, 7) == 13);
+                if (i % 3 == 0) parallel_for(some, 100, [&](index k) { ++at(done, k); });
+                if (i % 4 == 1) {
+                    std::atomic<int> inside = 0;
+                    some.run([&](member& me) {
+                        ++inside;
+                        me.barrier();
+                    });
+                    REQUIRE(inside == size);
+                    ++runs;
+                }
+                REQUIRE(fibonacci(some, 3) == 2);
+            }
+            for (const std::atomic<int>& one : done) REQUIRE(one == 7);
+            CHECK(runs == 5);
+        }
+    }
+}
+
+namespace {
+
+std::atomic<bool> held = false;
+std::atomic<bool> may_go_on = false;
+
+}  // namespace
+
+TEST_CASE("who has no task is not waited for" * doctest::description("algorithms.md, promise 17")) {
+    std::vector<pthread_t> threads(2);
+    team some({.size = 2, .on_start = [&](int rank) { at(threads, rank) = pthread_self(); }});
+    REQUIRE(fibonacci(some, 10) == 55);
+    // A signal that members handle holds it up, where it is.
+    struct sigaction hold {};
+    struct sigaction before {};
+    hold.sa_handler = [](int) {
+        held = true;
+        while (!may_go_on) {
+        }
+    };
+    REQUIRE(sigaction(SIGPROF, &hold, &before) == 0);
+    REQUIRE(pthread_kill(at(threads, 1), SIGPROF) == 0);
+    while (!held) std::this_thread::yield();
+    // It would have to come, and to leave.
+    for (int i = 0; i < 100; ++i) CHECK(fibonacci(some, 12) == 144);
+    may_go_on = true;
+    int ran = 0;
+    parallel_for(some, 2, [&](index) { ++ran; }, {.schedule = static_{}, .members = 1});
+    CHECK(ran == 2);
+    std::atomic<int> members = 0;
+    some.run([&](member&) { ++members; });
+    CHECK(members == 2);
+    CHECK(fibonacci(some, 12) == 144);
+    sigaction(SIGPROF, &before, nullptr);
 }
 
 TEST_CASE("inside a loop's body all of it stays on the member; and loops inside tasks" *

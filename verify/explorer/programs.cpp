@@ -88,6 +88,14 @@ struct small_team {
         state.bodies.run({invoke, &body}, nullptr, nullptr);
     }
 
+    // The root of a recursion, on this thread.
+    template <class Root>
+    void share(const Root& root) {
+        const auto invoke = [](const void* self) { (*static_cast<const Root*>(self))(); };
+        const team_turn turn = turn_of(state);
+        state.members.share_tasks({invoke, &root}, {}, nullptr);
+    }
+
     team_state state;
 };
 
@@ -221,6 +229,22 @@ void forked_child() {
     ::operator delete(other);
 }
 
+void shared_tasks() {
+    small_team team({0, 1, 2});
+    for (int round = 0; round < 2; ++round) {
+        count_of times(3);
+        team.share([&] {
+            const auto one = [&](index i) { return [&times, i] { times.add({i, i + 1}); }; };
+            auto first = one(0);
+            auto second = one(1);
+            auto third = one(2);
+            invoke_all(first, second, third);
+        });
+        times.check_once();
+        run_loops(team, 1, 3, static_{});
+    }
+}
+
 void stealing() {
     constexpr index n = 9;
     worksharing work(3);
@@ -310,7 +334,7 @@ void deque_of_tasks() {
 
 void joined_loops() {
     idle_members idle(false);
-    open_loops loops(3, {}, idle);
+    open_loops loops(3, idle);
     name(&loops.inside(0), "inside", 0);
     const loop_options options;
     site where;

@@ -10,6 +10,7 @@ void shared_counter();  // dynamic loops
 void throwing_loops();  // bodies that throw, then a loop that does not
 void two_callers();     // two threads with one team
 void forked_child();    // a team in the child of a fork, while another thread had the turn
+void shared_tasks();    // two recursions, a loop after each
 void stealing();        // a worksharing of three members
 void leaving();         // members that leave early, and the rest
 void ordered();         // parts by falling cost

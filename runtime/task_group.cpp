@@ -1,0 +1,84 @@
+#include <tauto/task_group.hpp>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <tauto/clock.hpp>
+#include <tauto/trace.hpp>
+
+#include "team_state.hpp"
+
+namespace tauto {
+namespace detail {
+namespace {
+
+// While it lives, the calling thread runs tasks of a region as its member 0.
+class inside_region {
+  public:
+    inside_region(const team_state* team, task_region& region) noexcept
+        : body_(team, 0), around_(std::exchange(running_tasks, {&region, 0})) {}
+    ~inside_region() { running_tasks = around_; }
+    inside_region(const inside_region&) = delete;
+    inside_region& operator=(const inside_region&) = delete;
+
+  private:
+    inside_body body_;
+    current_region around_;
+};
+
+}  // namespace
+
+void task_region::begin(std::vector<double> speeds, bool crowded, const char* name,
+                        std::int64_t alone_until) {
+    idle_.begin(crowded);
+    loops_.begin(std::move(speeds));
+    tasks_before_ = tasks_ever();
+    name_ = name;
+    alone_until_.store(alone_until, std::memory_order_relaxed);
+}
+
+void task_region::run_stolen(task& stolen, int rank) noexcept {
+    if (!trace::enabled()) return stolen.run(stolen);
+    const char* const name = name_;
+    const std::int64_t begin = trace::now_nanoseconds();
+    stolen.run(stolen);
+    trace::record_chunk(name, rank, {0, 1}, true, begin, trace::now_nanoseconds());
+}
+
+void launcher::share_tasks(const root_call& root, const region_options& options, head_start* known) {
+    look_at_room();
+    if (tasks_ == nullptr) tasks_ = std::make_unique<task_region>(team_, size());
+    const std::int64_t start = ticks();
+    tasks_->begin(options.speeds, crowded(), options.name, known != nullptr ? start + known->next() : 0);
+    const bool traced = trace::enabled();
+    const std::int64_t begin = traced ? trace::now_nanoseconds() : 0;
+    invite();
+    // Also where the root throws, as it does when nobody has a task of it.
+    const struct withdrawn {
+        launcher& members;
+        ~withdrawn() { members.withdraw(); }
+    } at_the_end{*this};
+    const inside_region inside(team_, *tasks_);
+    root.invoke(root.function);
+    if (known != nullptr) known->note(ticks() - start);
+    if (traced) trace::record_chunk(options.name, 0, {0, 1}, false, begin, trace::now_nanoseconds());
+}
+
+}  // namespace detail
+
+void team::share_tasks(const detail::root_call& root, const detail::region_options& options) {
+    const auto turn = state_->take_turn_unless_asleep(options.priority);
+    if (!turn || size() == 1) {
+        detail::task_region of_one(identity(), 1);
+        of_one.begin({}, false, options.name, 0);
+        const detail::inside_region inside(identity(), of_one);
+        return root.invoke(root.function);
+    }
+    detail::head_start* const known =
+        options.site != nullptr ? &state_->known.head_start_of(detail::at(records_, number_of(*options.site)))
+                                : nullptr;
+    state_->members.share_tasks(root, options, known);
+}
+
+}  // namespace tauto
