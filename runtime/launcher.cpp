@@ -274,7 +274,15 @@ void launcher::invite() noexcept {
     wake_parked(others);
 }
 
-void launcher::withdraw() noexcept {
+task_region& launcher::begin_tasks(const region_options& options, std::int64_t alone_until) {
+    look_at_room();
+    if (tasks_ == nullptr) tasks_ = std::make_unique<task_region>(team_, size());
+    tasks_->begin(options.speeds, crowded(), options.name, alone_until);
+    invite();
+    return *tasks_;
+}
+
+void launcher::end_tasks() noexcept {
     for (const int rank : std::span<const int>(everyone).subspan(1)) {
         std::atomic<std::uint32_t>& ticket = at(boxes, rank).ticket;
         ticket.store(ticket.load(std::memory_order_relaxed) & ~invited, std::memory_order_release);

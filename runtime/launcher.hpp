@@ -98,6 +98,10 @@ struct launcher {
     // ends. They come when they have nothing else to do, or not at all; who has no task is not waited for.
     // `known`: of its site, or null.
     void share_tasks(const root_call& root, const region_options& options, head_start* known);
+    // Its beginning and its end, for who has no root: nobody may have a task at the end. `alone_until`: see
+    // task_region::begin.
+    task_region& begin_tasks(const region_options& options, std::int64_t alone_until);
+    void end_tasks() noexcept;
 
     // Starts the workers and runs a loop of nothing on each, after which it is pinned. Throws, and leaves
     // them missing, when the system gives no threads.
@@ -138,8 +142,6 @@ struct launcher {
     void run_share(mailbox& box, member_report& report, int rank);
     void run_what_was_left();
     void invite() noexcept;
-    // When nobody has a task.
-    void withdraw() noexcept;
     // The exception of the lowest index, once all have joined.
     [[noreturn]] void rethrow_failure();
 

@@ -47,22 +47,61 @@ void task_region::run_stolen(task& stolen, int rank) noexcept {
 }
 
 void launcher::share_tasks(const root_call& root, const region_options& options, head_start* known) {
-    look_at_room();
-    if (tasks_ == nullptr) tasks_ = std::make_unique<task_region>(team_, size());
-    const std::int64_t start = ticks();
-    tasks_->begin(options.speeds, crowded(), options.name, known != nullptr ? start + known->next() : 0);
     const bool traced = trace::enabled();
     const std::int64_t begin = traced ? trace::now_nanoseconds() : 0;
-    invite();
+    const std::int64_t start = ticks();
+    task_region& region = begin_tasks(options, known != nullptr ? start + known->next() : 0);
     // Also where the root throws, as it does when nobody has a task of it.
-    const struct withdrawn {
+    const struct ended {
         launcher& members;
-        ~withdrawn() { members.withdraw(); }
+        ~ended() { members.end_tasks(); }
     } at_the_end{*this};
-    const inside_region inside(team_, *tasks_);
+    const inside_region inside(team_, region);
     root.invoke(root.function);
     if (known != nullptr) known->note(ticks() - start);
     if (traced) trace::record_chunk(options.name, 0, {0, 1}, false, begin, trace::now_nanoseconds());
+}
+
+struct standing_region::state {
+    explicit state(team_state& of)
+        : members(of.members), turn(of.take_turn_unless_asleep()), thread(&running_tasks) {
+        if (turn && members.size() > 1) {
+            of.of_threads->keep(true);
+            kept = &*of.of_threads;
+            region = &members.begin_tasks({}, 0);
+        } else {
+            of_one = std::make_unique<task_region>(members.team(), 1);
+            of_one->begin({}, false, nullptr, 0);
+            region = of_one.get();
+        }
+    }
+    ~state() {
+        if (kept == nullptr) return;
+        members.end_tasks();
+        kept->keep(false);
+    }
+    state(const state&) = delete;
+    state& operator=(const state&) = delete;
+
+    launcher& members;
+    team_turn turn;
+    turns* kept = nullptr;
+    std::unique_ptr<task_region> of_one;
+    task_region* region = nullptr;
+    const current_region* thread;  // where its thread has this
+    current_region around;
+    current_member body;
+};
+
+standing_region::standing_region(team& members) : state_(std::make_unique<state>(*members.state_)) {
+    state_->body = std::exchange(running_as, {members.identity(), 0});
+    state_->around = std::exchange(running_tasks, {state_->region, 0});
+}
+
+standing_region::~standing_region() {
+    if (state_->thread != &running_tasks) return;
+    running_tasks = state_->around;
+    running_as = state_->body;
 }
 
 }  // namespace detail

@@ -124,9 +124,11 @@ void turns::pass_on_locked() noexcept {
 }
 
 bool turns::wait_unless_asleep(const launcher& members, bool low) {
+    if (kept_.load(std::memory_order_relaxed)) return false;
     std::optional<std::vector<std::string>> before;
     pid_t holder_before = 0;
     const auto asleep = [&] {
+        if (kept_.load(std::memory_order_relaxed)) return true;
         std::vector<pid_t> threads = members.threads();
         const pid_t holder = holder_.load(std::memory_order_relaxed);
         threads.push_back(holder);

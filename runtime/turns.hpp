@@ -34,7 +34,8 @@ class turns {
     // Waits for the turn, as long as it takes.
     void take(bool low);
     // The same, unless the thread that has the turn and all members sleep from one look at them to the next.
-    // Their loop then waits for something, perhaps for the calling thread: false, and no turn.
+    // Their loop then waits for something, perhaps for the calling thread: false, and no turn. The same at
+    // once where the turn is kept.
     [[nodiscard]] bool take_unless_asleep(const launcher& members, bool low) {
         if (!take_if_free() && !wait_unless_asleep(members, low)) return false;
         note_holder();
@@ -51,6 +52,9 @@ class turns {
         unsigned char expected = taken;
         if (!state_.compare_exchange_strong(expected, free, std::memory_order_release)) pass_on();
     }
+    // For who has the turn: until it is said otherwise it keeps it between its calls, and calls that could do
+    // without do not wait for that.
+    void keep(bool so) noexcept { kept_.store(so, std::memory_order_relaxed); }
     // For who has the turn and ends the team: who gave the turn back may not have let go of the queue yet.
     void await_queue() { const std::lock_guard lock(queue_); }
     [[nodiscard]] bool is_mine() const noexcept {
@@ -90,6 +94,7 @@ class turns {
     waiter* waiting_ = nullptr;                 // who is next, first
     std::atomic<const void*> thread_{nullptr};  // whose turn it is: compared by each thread with itself alone
     std::atomic<pid_t> holder_{0};
+    std::atomic<bool> kept_{false};  // a hint: who does not see it yet looks again in 10 ms
 };
 
 // The turn of the calling thread while it lives, or none.

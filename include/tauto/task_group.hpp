@@ -101,6 +101,13 @@ class task_region {
         }
     }
 
+    // For a thread that is no member.
+    template <class Done>
+    void await(Done&& done) noexcept {
+        idle_wait wait(idle_);
+        while (!done()) wait.pause(done);
+    }
+
     // Runs other members' tasks and loops until done() is true, unless the thread is isolated.
     template <class Done>
     void help_until(int rank, Done&& done, while_waiting kind = while_waiting::helps) noexcept {
@@ -134,6 +141,22 @@ class task_region {
     std::int64_t tasks_before_ = 0;
     const char* name_ = nullptr;  // written before the call's first task, read by who has one of them
     std::atomic<std::int64_t> alone_until_{0};  // relaxed: who reads an old one only comes earlier
+};
+
+// While it lives, the calling thread is in a region of the team, as if it were in an outermost call: for
+// bridges whose tasks have no call around them. Not made inside a body or a region. Loops of other threads do
+// not wait for its end: each runs on its thread. The thread that made it ends it, or another one after that
+// thread's end.
+class standing_region {
+  public:
+    explicit standing_region(team& members);
+    ~standing_region();
+    standing_region(const standing_region&) = delete;
+    standing_region& operator=(const standing_region&) = delete;
+
+  private:
+    struct state;
+    std::unique_ptr<state> state_;
 };
 
 // Runs root() as the first task of an outermost call. Its exception goes on to the caller. Calls at one site
@@ -186,12 +209,13 @@ struct framed_task : task {
 // ones, which are stolen first, are the largest. The next call that finds fewer makes tasks again.
 inline constexpr std::int64_t enough_to_steal = 8;
 
+// The second is there for others while the first runs here.
 template <class First, class Second>
-void invoke_both(First& first, Second& second, while_waiting wait = while_waiting::helps) {
+[[gnu::noinline]] void share_second(First& first, Second& second, while_waiting wait) {
     const auto [region, rank, _] = running_tasks;
     task_deque<task>& own = region->deque(rank);
     framed_task<Second> other(second);
-    if (own.size() >= enough_to_steal || !own.add(&other)) {
+    if (!own.add(&other)) {
         std::invoke(first);
         std::invoke(second);
         return;
@@ -216,6 +240,15 @@ void invoke_both(First& first, Second& second, while_waiting wait = while_waitin
     if (failure) std::rethrow_exception(failure);
 }
 
+// Most calls of a recursion end here: what they need for sharing stays out of their way.
+template <class First, class Second>
+void invoke_both(First& first, Second& second, while_waiting wait = while_waiting::helps) {
+    if (running_tasks.region->deque(running_tasks.rank).size() < enough_to_steal)
+        return share_second(first, second, wait);
+    std::invoke(first);
+    std::invoke(second);
+}
+
 template <class First, class... Rest>
 void invoke_all(First& first, Rest&... rest) {
     if constexpr (sizeof...(Rest) == 0) {
@@ -223,6 +256,17 @@ void invoke_all(First& first, Rest&... rest) {
     } else {
         auto others = [&rest...] { invoke_all(rest...); };
         invoke_both(first, others);
+    }
+}
+
+// Not in the functions that call themselves by it, which are called so much more often.
+template <class... Functions>
+[[gnu::noinline]] void invoke_outermost(team& members, Functions&... functions) {
+    if (stays_here(members)) {
+        const stays_in_body here(members, site_of<void(Functions...)>);
+        (static_cast<void>(std::invoke(functions)), ...);
+    } else {
+        run_region(members, site_of<void(Functions...)>, [&] { invoke_all(functions...); });
     }
 }
 
@@ -238,14 +282,10 @@ void invoke_all(First& first, Rest&... rest) {
 template <std::invocable... Functions>
 void parallel_invoke(team& members, Functions&&... functions) {
     if constexpr (sizeof...(Functions) > 0) {
-        if (detail::stays_here(members)) {
-            const detail::stays_in_body here(members, detail::site_of<void(Functions...)>);
-            (static_cast<void>(std::invoke(functions)), ...);
-        } else if (detail::in_region(members)) {
+        if (detail::in_region(members)) {
             detail::invoke_all(functions...);
         } else {
-            detail::run_region(members, detail::site_of<void(Functions...)>,
-                               [&] { detail::invoke_all(functions...); });
+            detail::invoke_outermost(members, functions...);
         }
     }
 }
@@ -303,28 +343,31 @@ class task_group {
         left_.fetch_add(1, std::memory_order_relaxed);
         const auto [region, rank, _] = detail::running_tasks;
         owned* const added = one.release();
-        if (!shared_ || !region->deque(rank).add(added)) return added->detail::task::run(*added);
+        // A thread that is no member has no deque.
+        if (region_ == nullptr || region == nullptr || !region->deque(rank).add(added))
+            return added->detail::task::run(*added);
         region->idle().wake_if_seen();
     }
 
     // Runs tasks until none of the group is left. Called by the body of run_all; what was thrown is rethrown
     // at its end.
     void wait() noexcept {
-        if (!shared_) return;
+        if (region_ == nullptr) return;
         const auto [region, rank, _] = detail::running_tasks;
+        const auto ended = [this] { return left_.load(std::memory_order_acquire) == 0; };
+        if (region == nullptr) return region_->await(ended);
         detail::task_region::run_down_to(region->deque(rank), level_);
-        region->help_until(rank, [this] { return left_.load(std::memory_order_acquire) == 0; });
+        region->help_until(rank, ended);
     }
 
   protected:
     // Its tasks go to the members of the region that runs the calling thread's task, or run at once.
-    explicit task_group(bool shared) : shared_(shared) {
-        if (shared) level_ = detail::running_tasks.region->deque(detail::running_tasks.rank).level();
+    explicit task_group(bool shared) : region_(shared ? detail::running_tasks.region : nullptr) {
+        if (shared) level_ = region_->deque(detail::running_tasks.rank).level();
     }
 
     // No task begins any more. What the first that failed has thrown is kept.
     void leave_out_the_rest() noexcept { failed_.store(true, std::memory_order_relaxed); }
-    [[nodiscard]] bool leaves_out() const noexcept { return failed_.load(std::memory_order_relaxed); }
     // When no task is left.
     [[nodiscard]] const std::exception_ptr& failure() const noexcept { return failure_; }
 
@@ -351,15 +394,15 @@ class task_group {
     }
     // Once no task is left the group may end.
     void count_out() noexcept {
-        detail::task_region* const region = shared_ ? detail::running_tasks.region : nullptr;
+        detail::task_region* const region = region_;
         if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1 && region != nullptr) region->idle().wake();
     }
     void fail() noexcept {
         if (!failed_.exchange(true, std::memory_order_relaxed)) failure_ = std::current_exception();
     }
 
-    bool shared_;
-    std::int64_t level_ = 0;  // of the deque of the member that made it
+    detail::task_region* region_;  // null: not shared
+    std::int64_t level_ = 0;       // of the deque of the member that made it
     // Added to with relaxed, before anybody can have the task. Each end of a task releases what it did, and
     // wait() acquires all of it with the 0.
     std::atomic<std::int64_t> left_{0};

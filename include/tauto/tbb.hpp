@@ -11,8 +11,9 @@
 // What differs: all calls of a process share one team, which tbb::team() makes with the first of them, and
 // which pins its members, also the thread that makes it. Partitioners are read and left aside, but for
 // simple_partitioner, whose pieces are no larger than the grain: the loop learns. A body is never copied by
-// parallel_for. A reduction has the same bits for every team and run. Tasks that a thread gives to a group
-// outside of any task begin with its wait.
+// parallel_for. A reduction has the same bits for every team and run. From the first task that a thread gives
+// to a group outside of any task, until the wait for it, the thread's other calls are those of a task: loops
+// are shared, sorts and scans stay on the thread.
 #if defined(TBB_VERSION_MAJOR) || defined(TBB_INTERFACE_VERSION)
 #error "tauto/tbb.hpp stands in for oneTBB's headers: include one or the other"
 #endif
@@ -21,8 +22,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <type_traits>
@@ -434,45 +437,48 @@ void parallel_invoke(const Functions&... functions) {
 
 enum task_group_status { not_complete, complete, canceled };
 
-// Tasks that end together. A group that is made inside a task shares its tasks at once; one that is made
-// outside of any keeps them until wait(). wait() rethrows the first exception; no task begins after it.
+namespace detail {
+
+// The region of a thread's groups that have tasks outside of any. It ends with the wait for the last of them.
+struct region_of_groups {
+    tauto::detail::standing_region region{team()};
+    std::atomic<int> groups{0};
+};
+inline thread_local std::shared_ptr<region_of_groups> groups_of_this_thread;
+
+}  // namespace detail
+
+// Tasks that end together, and may begin at once. wait() rethrows the first exception; no task begins after
+// it. Any thread may add tasks: one that runs no task of the team runs them at once.
 class task_group {
   public:
-    task_group() {
-        if (tauto::detail::running_as.team != nullptr || tauto::detail::in_region(team()))
-            here_.emplace(!tauto::detail::stays_here(team()));
-    }
+    task_group() = default;
     task_group(const task_group&) = delete;
     task_group& operator=(const task_group&) = delete;
     ~task_group() {
-        if (here_) here_->wait();
+        if (group* const at = open_.load(std::memory_order_acquire); at != nullptr) {
+            at->wait();
+            close();
+        }
     }
 
     template <class Function>
     void run(Function&& function) {
-        if (group* const at = here_ ? &*here_ : open_.load(std::memory_order_acquire); at != nullptr) {
-            at->run(std::forward<Function>(function));
-        } else {
-            kept_.emplace_back([one = std::decay_t<Function>(std::forward<Function>(function))] { one(); });
-        }
+        if (canceled_.load(std::memory_order_relaxed)) return;
+        group* const at = open_.load(std::memory_order_acquire);
+        (at != nullptr ? *at : open()).run([one = std::decay_t<Function>(std::forward<Function>(function))] {
+            one();
+        });
     }
     task_group_status wait() {
-        if (here_) {
-            here_->wait();
-            return here_->ended();
+        std::exception_ptr failure;
+        if (group* const at = open_.load(std::memory_order_acquire); at != nullptr) {
+            at->wait();
+            failure = at->failure();
+            close();
         }
-        bool left_out = std::exchange(canceled_, false);
-        std::vector<std::function<void()>> tasks = std::exchange(kept_, {});
-        if (left_out) return canceled;
-        if (tasks.empty()) return complete;
-        tauto::parallel_invoke(team(), [&] {
-            group own(!tauto::detail::stays_here(team()));
-            open_.store(&own, std::memory_order_release);
-            for (std::function<void()>& one : tasks) own.run(std::move(one));
-            own.wait();
-            open_.store(nullptr, std::memory_order_release);
-            left_out = own.ended() == canceled;
-        });
+        const bool left_out = canceled_.exchange(false, std::memory_order_relaxed);
+        if (failure) std::rethrow_exception(failure);
         return left_out ? canceled : complete;
     }
     template <class Function>
@@ -480,30 +486,45 @@ class task_group {
         run(function);
         return wait();
     }
-    // No task of the group begins any more.
+    // No task of the group begins any more, until the wait has ended.
     void cancel() {
-        if (group* const at = here_ ? &*here_ : open_.load(std::memory_order_acquire); at != nullptr) {
-            at->cancel();
-        } else {
-            canceled_ = true;
-        }
+        canceled_.store(true, std::memory_order_relaxed);
+        if (group* const at = open_.load(std::memory_order_acquire); at != nullptr) at->cancel();
     }
 
   private:
     class group : public tauto::task_group {
       public:
-        explicit group(bool shared) : tauto::task_group(shared) {}
+        group() : tauto::task_group(!tauto::detail::stays_here(team())) {}
         void cancel() noexcept { leave_out_the_rest(); }
-        [[nodiscard]] task_group_status ended() const {
-            if (failure()) std::rethrow_exception(failure());
-            return leaves_out() ? canceled : complete;
-        }
+        using tauto::task_group::failure;
     };
 
-    std::optional<group> here_;
-    std::atomic<group*> open_{nullptr};  // while wait() runs what was kept
-    std::vector<std::function<void()>> kept_;
-    bool canceled_ = false;
+    group& open() {
+        const std::lock_guard one_at_a_time(opening_);
+        if (group* const at = open_.load(std::memory_order_relaxed); at != nullptr) return *at;
+        auto& here = detail::groups_of_this_thread;
+        if (here == nullptr && tauto::detail::running_as.team == nullptr)
+            here = std::make_shared<detail::region_of_groups>();
+        region_ = here;
+        if (region_ != nullptr) region_->groups.fetch_add(1, std::memory_order_relaxed);
+        open_.store(&group_.emplace(), std::memory_order_release);
+        return *group_;
+    }
+    void close() {
+        open_.store(nullptr, std::memory_order_relaxed);
+        group_.reset();
+        if (region_ == nullptr) return;
+        auto& here = detail::groups_of_this_thread;
+        if (region_->groups.fetch_sub(1, std::memory_order_relaxed) == 1 && here == region_) here.reset();
+        region_.reset();
+    }
+
+    std::mutex opening_;
+    std::shared_ptr<detail::region_of_groups> region_;
+    std::optional<group> group_;
+    std::atomic<group*> open_{nullptr};  // where it has been given tasks since its last wait
+    std::atomic<bool> canceled_{false};
 };
 
 // More elements for a parallel_for_each that runs.

@@ -180,6 +180,7 @@ struct region_options {
 
 struct team_state;
 class team_turn;
+class standing_region;
 
 // Which member the calling thread is, inside a body: the team's state and its rank there. Null outside.
 struct current_member {
@@ -402,6 +403,7 @@ class team {
     [[nodiscard]] bool run_nesting(const detail::loop_call& call, detail::team_turn& turn);
     [[nodiscard]] std::vector<double> speeds_by_rank(const detail::loop_call& call) const;
 
+    friend class detail::standing_region;
     friend class detail::stays_in_body;
     void note_in_body(tauto::site& where, index n, std::int64_t ticks) noexcept;
 

@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -78,7 +80,7 @@ TEST_CASE("a sum of doubles has the same bits each time") {
     CHECK(tbb::parallel_deterministic_reduce(range(0, 100'000), 0.0, third, std::plus<>{}) == once);
 }
 
-TEST_CASE("a group keeps what it is given until the wait, and can be used again") {
+TEST_CASE("a group can be used again, and its tasks may add some") {
     std::atomic<int> done{0};
     tbb::task_group group;
     for (int turn = 0; turn < 3; ++turn) {
@@ -101,10 +103,13 @@ TEST_CASE("the exception of a task comes out of the wait, and a canceled group b
     group.run([] { throw std::runtime_error("a task"); });
     CHECK_THROWS_WITH(group.wait(), "a task");
     bool ran = false;
-    group.run([&] { ran = true; });
     group.cancel();
+    group.run([&] { ran = true; });
     CHECK(group.wait() == tbb::canceled);
     CHECK_FALSE(ran);
+    group.run([&] { group.cancel(); });  // from a task of its own
+    CHECK(group.wait() == tbb::canceled);
+    CHECK(group.wait() == tbb::complete);
     group.run([&] { ran = true; });
     CHECK(group.wait() == tbb::complete);
     CHECK(ran);
@@ -115,6 +120,101 @@ TEST_CASE("the exception of a task comes out of the wait, and a canceled group b
                              inner.run([] { throw std::runtime_error("inner"); });
                              CHECK_THROWS_WITH(inner.wait(), "inner");
                          });
+}
+
+TEST_CASE("a task of a group may run before the wait, beside what its thread does") {
+    if (tbb::this_task_arena::max_concurrency() == 1) return;
+    std::atomic<bool> begun{false};
+    std::atomic<bool> may_end{false};
+    tbb::task_group group;
+    group.run([&] {
+        begun = true;
+        while (!may_end) std::this_thread::yield();
+    });
+    while (!begun) std::this_thread::yield();
+    long sum = 0;
+    tbb::parallel_for(0, 1, [&](int) { sum += 1; });
+    std::atomic<long> all{0};
+    tbb::parallel_for(0, 100'000, [&](int i) { all += i % 3; });
+    std::vector<int> sorted(10'000);
+    for (std::size_t i = 0; i < sorted.size(); ++i) sorted[i] = static_cast<int>(i * 7919 % 10'007);
+    tbb::parallel_sort(sorted);
+    CHECK(std::is_sorted(sorted.begin(), sorted.end()));
+    may_end = true;
+    CHECK(group.wait() == tbb::complete);
+    CHECK(sum == 1);
+    CHECK(all == 99'999);
+}
+
+TEST_CASE("several groups at once, on several threads, which end in any order") {
+    std::vector<std::thread> threads;
+    std::atomic<int> ran{0};
+    for (int t = 0; t < 3; ++t)
+        threads.emplace_back([&] {
+            for (int turn = 0; turn < 50; ++turn) {
+                tbb::task_group first;
+                tbb::task_group second;
+                for (int k = 0; k < 10; ++k) {
+                    first.run([&] { ++ran; });
+                    second.run([&] {
+                        tbb::task_group inner;
+                        inner.run([&] { ++ran; });
+                        tbb::parallel_for(0, 10, [&](int) { ++ran; });
+                        inner.wait();
+                    });
+                }
+                (turn % 2 == 0 ? first : second).wait();
+                tbb::parallel_for(0, 100, [&](int) { ++ran; });
+            }  // the other one waits at its end
+        });
+    for (std::thread& one : threads) one.join();
+    CHECK(ran == 3 * 50 * (10 + 10 * 11 + 100));
+}
+
+TEST_CASE("threads that run no task of the team add tasks to a group, and wait for it") {
+    std::atomic<int> ran{0};
+    tbb::task_group group;
+    group.run([&] { ++ran; });
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t)
+        threads.emplace_back([&] {
+            for (int k = 0; k < 100; ++k) group.run([&] { ++ran; });
+        });
+    for (std::thread& one : threads) one.join();
+    std::thread([&] { CHECK(group.wait() == tbb::complete); }).join();
+    CHECK(ran == 301);
+    // The thread that began is as before.
+    std::atomic<int> done{0};
+    tbb::parallel_for(0, 1000, [&](int) { ++done; });
+    group.run([&] { ++done; });
+    CHECK(group.wait() == tbb::complete);
+    CHECK(done == 1001);
+    // One that ends before its group does.
+    std::optional<tbb::task_group> left(std::in_place);
+    std::thread([&] { left->run([&] { ++done; }); }).join();
+    CHECK(left->wait() == tbb::complete);
+    left.reset();
+    CHECK(done == 1002);
+    tbb::parallel_for(0, 1000, [&](int) { ++done; });
+    CHECK(done == 2002);
+}
+
+TEST_CASE("loops of other threads do not wait while a group is open") {
+    tbb::task_group group;
+    std::atomic<bool> ran{false};
+    group.run([&] { ran = true; });
+    std::atomic<int> done{0};
+    std::atomic<bool> ended{false};
+    std::thread other([&] {
+        tbb::parallel_for(0, 1000, [&](int) { ++done; });
+        ended = true;
+    });
+    while (!ended) {  // not asleep, so nothing but the open group tells the other thread to go on
+    }
+    other.join();
+    CHECK(done == 1000);
+    CHECK(group.wait() == tbb::complete);
+    CHECK(ran);
 }
 
 TEST_CASE("each thread has a value of its own, which all are joined from") {
