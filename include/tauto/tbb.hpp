@@ -4,16 +4,16 @@
 //     #include <tauto/tbb.hpp>  // in place of <tbb/parallel_for.h>, <oneapi/tbb.h>, ...
 //
 // There are blocked_range of one, two and three dimensions, parallel_for, parallel_for_each, parallel_reduce,
-// parallel_deterministic_reduce, parallel_scan, parallel_sort, parallel_invoke, task_group, values of each
-// thread (enumerable_thread_specific, combinable) and tick_count. What is not here (flow graphs, concurrent
-// containers, arenas, allocators) does not compile.
+// parallel_deterministic_reduce, parallel_scan, parallel_sort, parallel_invoke, task_group, task_arena and
+// global_control (tbb_arena.hpp), values of each thread (enumerable_thread_specific, combinable) and
+// tick_count. What is not here (flow graphs, concurrent containers, allocators) does not compile.
 //
-// What differs: all calls of a process share one team, which tbb::team() makes with the first of them, and
-// which pins its members, also the thread that makes it. Partitioners are read and left aside, but for
-// simple_partitioner, whose pieces are no larger than the grain: the loop learns. A body is never copied by
-// parallel_for. A reduction has the same bits for every team and run. From the first task that a thread gives
-// to a group outside of any task, until the wait for it, the thread's other calls are those of a task: loops
-// are shared, sorts and scans stay on the thread.
+// What differs: all calls of a process that are in no arena share one team, which tbb::team() makes with the
+// first of them, and which pins its members, also the thread that makes it. Partitioners are read and left
+// aside, but for simple_partitioner, whose pieces are no larger than the grain: the loop learns. A body is
+// never copied by parallel_for. A reduction has the same bits for every team and run. From the first task
+// that a thread gives to a group outside of any task, until the wait for it, the thread's other calls are
+// those of a task: loops are shared, sorts and scans stay on the thread.
 #if defined(TBB_VERSION_MAJOR) || defined(TBB_INTERFACE_VERSION)
 #error "tauto/tbb.hpp stands in for oneTBB's headers: include one or the other"
 #endif
@@ -37,16 +37,11 @@
 #include <tauto/parallel_reduce.hpp>
 #include <tauto/parallel_sort.hpp>
 #include <tauto/task_group.hpp>
+#include <tauto/tbb_arena.hpp>
 #include <tauto/tbb_local.hpp>
 #include <tauto/tiles.hpp>
 
 namespace tbb {
-
-// The team of all calls, made by the first of them.
-inline tauto::team& team() {
-    static tauto::team members;
-    return members;
-}
 
 // ---- Ranges ----
 
@@ -611,29 +606,6 @@ class tick_count {
   private:
     std::chrono::steady_clock::time_point at_{};
 };
-
-// ---- How many ----
-
-namespace info {
-inline int default_concurrency() {
-    return team().size();
-}
-}  // namespace info
-
-namespace this_task_arena {
-inline int max_concurrency() {
-    return team().size();
-}
-// The member that runs the calling task; 0 outside of any.
-inline int current_thread_index() {
-    return tauto::detail::running_as.rank;
-}
-// The thread runs nothing but what function adds while function waits for it.
-template <class Function>
-auto isolate(Function&& function) -> decltype(function()) {
-    return tauto::isolate(std::forward<Function>(function));
-}
-}  // namespace this_task_arena
 
 }  // namespace tbb
 

@@ -8,12 +8,14 @@
 #include <tbb/blocked_range3d.h>
 #include <tbb/combinable.h>
 #include <tbb/enumerable_thread_specific.h>
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/parallel_for_each.h>
 #include <tbb/parallel_invoke.h>
 #include <tbb/parallel_reduce.h>
 #include <tbb/parallel_scan.h>
 #include <tbb/parallel_sort.h>
+#include <tbb/task_arena.h>
 #include <tbb/task_group.h>
 #include <tbb/tick_count.h>
 #endif
@@ -187,6 +189,40 @@ void tasks() {
     std::printf("product %d, nodes %d, thrown: %s\n", product.load(), nodes.load(), thrown.c_str());
 }
 
+// In an arena, and with a limit for all.
+void arenas(const std::vector<number>& all) {
+    const auto sum = [&] {
+        return tbb::parallel_reduce(
+            tbb::blocked_range<std::size_t>(0, all.size()), number{0},
+            [&](const tbb::blocked_range<std::size_t>& part, number found) {
+                for (std::size_t i = part.begin(); i < part.end(); ++i) found += all[i];
+                return found;
+            },
+            std::plus<>{});
+    };
+    tbb::task_arena one(1);
+    int limit = 0;
+    const number found = one.execute([&] {
+        limit = tbb::this_task_arena::max_concurrency();
+        return sum();
+    });
+    std::printf("in an arena of %d: %llu\n", limit, (unsigned long long)found);
+    tbb::task_arena any;
+    std::printf("in any arena: %llu\n", (unsigned long long)any.execute(sum));
+    try {
+        any.execute([] { throw std::runtime_error("out of an arena"); });
+    } catch (const std::runtime_error& problem) {
+        std::puts(problem.what());
+    }
+    {
+        const tbb::global_control limited(tbb::global_control::max_allowed_parallelism, 1);
+        const auto limit_of_all =
+            tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
+        std::printf("with a limit of %zu: %llu\n", limit_of_all, (unsigned long long)sum());
+    }
+    std::printf("without: %llu\n", (unsigned long long)sum());
+}
+
 // A histogram and a sum, of which each thread has its own part.
 void values_of_threads(const std::vector<number>& all) {
     using table = std::vector<int>;
@@ -219,4 +255,5 @@ int main() {
     sorts(all);
     tasks();
     values_of_threads(all);
+    arenas(all);
 }

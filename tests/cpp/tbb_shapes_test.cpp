@@ -217,6 +217,84 @@ TEST_CASE("loops of other threads do not wait while a group is open") {
     CHECK(ran);
 }
 
+TEST_CASE("an arena has so many members, which find it, and other calls do not") {
+    const int all = tbb::info::default_concurrency();
+    const auto members_of_a_loop = [] {
+        std::atomic<int> most{0};
+        std::atomic<int> wrong{0};
+        const int size = tbb::this_task_arena::max_concurrency();
+        tbb::parallel_for(0, 1000, [&](int) {
+            wrong += tbb::this_task_arena::max_concurrency() == size ? 0 : 1;
+            int before = most;
+            const int rank = tbb::this_task_arena::current_thread_index();
+            while (before < rank + 1 && !most.compare_exchange_weak(before, rank + 1)) {
+            }
+        });
+        CHECK(wrong == 0);
+        return most.load();
+    };
+    for (const int size : {1, 2, all, all + 5, -1}) {
+        tbb::task_arena arena(size);
+        const int expected = size < 1 ? all : std::min(size, all);
+        CHECK(arena.max_concurrency() == expected);
+        for (int turn = 0; turn < 3; ++turn) {
+            CHECK(arena.execute(members_of_a_loop) <= expected);
+            CHECK(arena.execute([] { return tbb::this_task_arena::max_concurrency(); }) == expected);
+            CHECK(tbb::this_task_arena::max_concurrency() == all);
+        }
+    }
+    tbb::task_arena one(1);
+    int value = 0;
+    int& same = one.execute([&]() -> int& { return value; });
+    CHECK(&same == &value);
+    CHECK_THROWS_AS(one.execute([] { throw 5; }), int);
+    CHECK(tbb::this_task_arena::max_concurrency() == all);
+    one.execute([&] {  // an arena inside of an arena
+        tbb::task_arena other;
+        CHECK(other.execute([] { return tbb::this_task_arena::max_concurrency(); }) == all);
+        CHECK(tbb::this_task_arena::max_concurrency() == 1);
+    });
+    std::atomic<int> ran{0};
+    tbb::parallel_for(0, 100,
+                      [&](int) { one.execute([&] { tbb::parallel_for(0, 10, [&](int) { ++ran; }); }); });
+    CHECK(ran == 1000);
+    std::vector<std::thread> threads;  // one arena for several threads
+    for (int t = 0; t < 3; ++t)
+        threads.emplace_back([&] {
+            for (int turn = 0; turn < 50; ++turn)
+                one.execute([&] { tbb::parallel_for(0, 20, [&](int) { ++ran; }); });
+        });
+    for (std::thread& thread : threads) thread.join();
+    CHECK(ran == 4000);
+}
+
+TEST_CASE("a limit holds while it lives, and the least of several") {
+    using limit = tbb::global_control;
+    const int all = tbb::info::default_concurrency();
+    const auto now = [] { return static_cast<int>(limit::active_value(limit::max_allowed_parallelism)); };
+    {
+        const limit many(limit::max_allowed_parallelism, 1000);
+        CHECK(now() == all);
+        const limit one(limit::max_allowed_parallelism, 1);
+        CHECK(now() == 1);
+        const limit more(limit::max_allowed_parallelism, 2);
+        CHECK(now() == 1);
+        const limit stacks(limit::thread_stack_size, std::size_t{4} << 20);
+        CHECK(limit::active_value(limit::thread_stack_size) == std::size_t{4} << 20);
+        std::vector<int> ranks(100);
+        tbb::parallel_for(
+            0, 100, [&](int i) { ranks[std::size_t(i)] = tbb::this_task_arena::current_thread_index(); });
+        CHECK(std::count(ranks.begin(), ranks.end(), 0) == 100);
+        CHECK(tbb::task_arena(5).max_concurrency() == 1);
+    }
+    CHECK(now() == all);
+    const limit stacks(limit::thread_stack_size, std::size_t{4} << 20);
+    CHECK(now() == all);
+    std::atomic<int> ran{0};
+    tbb::parallel_for(0, 100, [&](int) { ++ran; });
+    CHECK(ran == 100);
+}
+
 TEST_CASE("each thread has a value of its own, which all are joined from") {
     tbb::enumerable_thread_specific<long> sums(100L);
     CHECK(sums.empty());

@@ -1,0 +1,184 @@
+#pragma once
+// oneTBB's task_arena, global_control and what asks how many there are, for programs that include
+// tauto/tbb.hpp.
+//
+// An arena of fewer members than the machine has CPUs is a team of its own, made by the first call that needs
+// it; any other one is the process's team. So is global_control, for all calls that are in no arena. An arena
+// inside of a task calls the function as it is: what that shares, it shares with whom the task does.
+// Priorities and reserved slots are read and left aside. There is no enqueue: it does not compile.
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include <tauto/task_group.hpp>
+#include <tauto/team.hpp>
+
+namespace tbb {
+
+namespace detail {
+
+// Of the whole process, made by the first call.
+inline tauto::team& whole_team() {
+    static tauto::team members;
+    return members;
+}
+
+inline thread_local constinit tauto::team* team_here = nullptr;  // of the arena that the thread is in
+inline constinit std::atomic<tauto::team*> limited_team{nullptr};
+
+// Its members find it, too.
+class own_team {
+  public:
+    own_team(int members, std::size_t stack_bytes)
+        : team_({.size = members, .stack_bytes = stack_bytes, .on_start = [this](int) {
+                     team_here = &team_;
+                 }}) {}
+    [[nodiscard]] tauto::team& team() noexcept { return team_; }
+
+  private:
+    tauto::team team_;
+};
+
+}  // namespace detail
+
+// The team of the arena that the calling thread is in, or of all calls that are in none.
+inline tauto::team& team() {
+    if (detail::team_here != nullptr) return *detail::team_here;
+    if (tauto::team* const limited = detail::limited_team.load(std::memory_order_acquire)) return *limited;
+    return detail::whole_team();
+}
+
+class task_arena {
+  public:
+    enum class priority { low = 1, normal, high };
+    static constexpr int automatic = -1;
+
+    explicit task_arena(int max_concurrency = automatic, unsigned /*reserved*/ = 1,
+                        priority /*of_all*/ = priority::normal)
+        : asked_(max_concurrency) {}
+    task_arena(const task_arena& other) : asked_(other.asked_) {}
+    task_arena& operator=(const task_arena&) = delete;
+    ~task_arena() = default;
+
+    void initialize() { find_team(); }
+    void initialize(int max_concurrency, unsigned /*reserved*/ = 1, priority /*of_all*/ = priority::normal) {
+        const std::lock_guard one_at_a_time(making_);
+        if (own_ == nullptr) asked_ = max_concurrency;
+    }
+    // When no function of it runs.
+    void terminate() {
+        const std::lock_guard one_at_a_time(making_);
+        own_.reset();
+    }
+    [[nodiscard]] int max_concurrency() const {
+        const std::lock_guard one_at_a_time(making_);
+        return members();
+    }
+
+    // function(), in this arena. What it returns and throws comes out.
+    template <class Function>
+    auto execute(Function&& function) -> decltype(std::forward<Function>(function)()) {
+        struct restored {
+            tauto::team* before = detail::team_here;
+            ~restored() { detail::team_here = before; }
+        } const at_the_end;
+        if (tauto::detail::running_as.team == nullptr) detail::team_here = find_team();
+        return std::forward<Function>(function)();
+    }
+
+  private:
+    [[nodiscard]] static tauto::team& around() {
+        tauto::team* const limited = detail::limited_team.load(std::memory_order_acquire);
+        return limited != nullptr ? *limited : detail::whole_team();
+    }
+    [[nodiscard]] int members() const {
+        const int most = around().size();
+        return asked_ < 1 ? most : std::min(asked_, most);
+    }
+    tauto::team* find_team() {
+        const std::lock_guard one_at_a_time(making_);
+        if (own_ == nullptr && members() == around().size()) return &around();
+        if (own_ == nullptr) own_ = std::make_unique<detail::own_team>(members(), 0);
+        return &own_->team();
+    }
+
+    mutable std::mutex making_;
+    int asked_;
+    std::unique_ptr<detail::own_team> own_;
+};
+
+// While it lives, calls that are in no arena have at most so many members, or workers with such stacks. Of
+// several the last one made counts, with the least number of any; they end in the opposite order.
+class global_control {
+  public:
+    enum parameter { max_allowed_parallelism, thread_stack_size };
+
+    global_control(parameter what, std::size_t value) : before_{now()} {
+        limits mine = before_;
+        if (what == max_allowed_parallelism) {
+            mine.members = std::min(mine.members, std::max<std::size_t>(value, 1));
+        } else {
+            mine.stack_bytes = value;
+        }
+        const auto all = static_cast<std::size_t>(detail::whole_team().size());
+        team_before_ = detail::limited_team.load(std::memory_order_relaxed);
+        now() = mine;
+        if (mine.members >= all && mine.stack_bytes == 0) return;
+        own_.emplace(static_cast<int>(std::min(mine.members, all)), mine.stack_bytes);
+        detail::limited_team.store(&own_->team(), std::memory_order_release);
+    }
+    ~global_control() {
+        if (own_) detail::limited_team.store(team_before_, std::memory_order_release);
+        now() = before_;
+    }
+    global_control(const global_control&) = delete;
+    global_control& operator=(const global_control&) = delete;
+
+    [[nodiscard]] static std::size_t active_value(parameter what) {
+        if (what == thread_stack_size) return now().stack_bytes;
+        return static_cast<std::size_t>(team().size());
+    }
+
+  private:
+    struct limits {
+        std::size_t members = std::numeric_limits<std::size_t>::max();
+        std::size_t stack_bytes = 0;  // the system's
+    };
+    static limits& now() {
+        static limits all;
+        return all;
+    }
+
+    limits before_;
+    tauto::team* team_before_ = nullptr;
+    std::optional<detail::own_team> own_;
+};
+
+namespace info {
+inline int default_concurrency() {
+    return detail::whole_team().size();
+}
+}  // namespace info
+
+namespace this_task_arena {
+inline int max_concurrency() {
+    return team().size();
+}
+// The member that runs the calling task; 0 outside of any.
+inline int current_thread_index() {
+    return tauto::detail::running_as.rank;
+}
+// The thread runs nothing but what function adds while function waits for it.
+template <class Function>
+auto isolate(Function&& function) -> decltype(function()) {
+    return tauto::isolate(std::forward<Function>(function));
+}
+}  // namespace this_task_arena
+
+}  // namespace tbb
