@@ -220,7 +220,7 @@ void launcher::worker_loop(int rank) noexcept {
             budget.learn(budget.ticks() + ticks() - parked_at);
         }
         if ((ticket & invited) != 0) {
-            tasks_->take_part(rank, [&] { return box.ticket.load(std::memory_order_acquire) != ticket; });
+            tasks_->take_part(rank, [&] { return box.ticket.load(std::memory_order_relaxed) != ticket; });
             continue;
         }
         last = ticket;
@@ -285,7 +285,7 @@ task_region& launcher::begin_tasks(const region_options& options, std::int64_t a
 void launcher::end_tasks() noexcept {
     for (const int rank : std::span<const int>(everyone).subspan(1)) {
         std::atomic<std::uint32_t>& ticket = at(boxes, rank).ticket;
-        ticket.store(ticket.load(std::memory_order_relaxed) & ~invited, std::memory_order_release);
+        ticket.store(ticket.load(std::memory_order_relaxed) & ~invited, std::memory_order_relaxed);
     }
     tasks_->idle().wake();
 }

@@ -202,6 +202,11 @@ constexpr mutant of_joining[] = {
      .by = mutant::caller},
 };
 
+constexpr mutant of_invited[] = {
+    {.what = "ticket stored relaxed", .must = "data race", .variable = "ticket", .operations = store},
+    {.what = "ticket read relaxed", .must = "data race", .variable = "ticket", .operations = load},
+};
+
 constexpr mutant of_wavefront[] = {
     {.what = "known changed relaxed", .must = "data race", .variable = "known", .operations = add},
     {.what = "known changed with acquire",
@@ -234,7 +239,7 @@ constexpr protocol all[] = {
     {"throwing", "loops whose bodies throw", &programs::throwing_loops, of_throwing},
     {"callers", "two threads with one team", &programs::two_callers, {}},
     {"child", "a team in the child of a fork", &programs::forked_child, {}},
-    {"invited", "2 workers, 2 recursions and a loop after each", &programs::shared_tasks, {}},
+    {"invited", "2 workers, 2 recursions and a loop after each", &programs::shared_tasks, of_invited},
     {"stealing", "3 members, 9 units", &programs::stealing, {}},
     {"leaving", "3 members, 8 units, some leave early", &programs::leaving, of_stealing},
     {"ordered", "3 members, 5 parts", &programs::ordered, {}},
