@@ -18,7 +18,7 @@ std::int64_t ticks_alone() noexcept {
 
 }  // namespace
 
-std::int64_t head_start::next() noexcept {
+head_start::way head_start::next() noexcept {
     if (!trying_) {
         alone_ = chosen_;
     } else if (trial_.in_second) {
@@ -27,10 +27,12 @@ std::int64_t head_start::next() noexcept {
         alone_ = (chance_ >> 63U) != 0;
         chance_ = chance_ * 6364136223846793005U + 1442695040888963407U;
     }
-    return alone_ ? ticks_alone() : 0;
+    if (!alone_) return {};
+    return {.alone = ticks_alone(), .wakes = longest_ > 3 * as_double(ticks_alone())};
 }
 
 void head_start::note(std::int64_t took) noexcept {
+    longest_ = std::max(as_double(took), longest_ * (1 - 1.0 / 512));
     const double now = std::log(std::max(1.0, as_double(took)));
     const double weight = recent_ == 0 ? 1 : 1.0 / 16;
     recent_ += (now - recent_) * weight;

@@ -13,13 +13,21 @@ namespace tauto::detail {
 // Both ways are tried in pairs of calls, in an order by chance. What counts is the mean of the logarithms of
 // their times' ratios, so that calls of all lengths count alike. Once it is three standard errors away from
 // 0, or after 64 pairs, the better way is taken. Both are tried again after 256 calls, after twice as many
-// each time that the choice stays, and at once where calls take twice or half as long as they did.
+// each time that the choice stays, and at once where calls take twice or half as long as they did, and differ
+// from that by more than from each other.
+//
+// To wake a member takes longer than a short call. So where the caller is alone, and none of some hundred
+// calls took three times as long as that, members that sleep are left asleep.
 //
 // Used by the thread that has the team's turn.
 class head_start {
   public:
-    // Ticks that the caller of the next call is to be alone.
-    [[nodiscard]] std::int64_t next() noexcept;
+    struct way {
+        std::int64_t alone = 0;  // ticks that the caller is alone
+        bool wakes = true;       // members that sleep
+    };
+    // Of the next call.
+    [[nodiscard]] way next() noexcept;
     // What that call took, in ticks.
     void note(std::int64_t took) noexcept;
 
@@ -44,6 +52,7 @@ class head_start {
     bool chosen_ = false;  // whether to be alone
     int patience_ = least_patience;
     int calls_left_ = 0;      // until both are tried again
+    double longest_ = 0;      // ticks of a call, forgotten with time
     double recent_ = 0;       // the mean logarithm of what calls took
     double distance_ = 0;     // of calls from it, in the mean
     double when_chosen_ = 0;  // the same then

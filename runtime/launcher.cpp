@@ -264,21 +264,21 @@ void launcher::look_at_room() {
     if (room_.due(ticks)) room_.look(masks(), ticks());
 }
 
-void launcher::invite() noexcept {
+void launcher::invite(bool wakes) noexcept {
     const std::span<const int> others = std::span<const int>(everyone).subspan(1);
     for (const int rank : others) {
         std::atomic<std::uint32_t>& ticket = at(boxes, rank).ticket;
         // Publishes what the members need to take part. Pairs with the acquire load in worker_loop.
         ticket.store(ticket.load(std::memory_order_relaxed) | invited, std::memory_order_release);
     }
-    wake_parked(others);
+    if (wakes) wake_parked(others);
 }
 
-task_region& launcher::begin_tasks(const region_options& options, std::int64_t alone_until) {
+task_region& launcher::begin_tasks(const region_options& options, std::int64_t alone_until, bool wakes) {
     look_at_room();
     if (tasks_ == nullptr) tasks_ = std::make_unique<task_region>(team_, size());
     tasks_->begin(options.speeds, crowded(), options.name, alone_until);
-    invite();
+    invite(wakes);
     return *tasks_;
 }
 

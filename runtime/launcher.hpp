@@ -99,8 +99,8 @@ struct launcher {
     // `known`: of its site, or null.
     void share_tasks(const root_call& root, const region_options& options, head_start* known);
     // Its beginning and its end, for who has no root: nobody may have a task at the end. `alone_until`: see
-    // task_region::begin.
-    task_region& begin_tasks(const region_options& options, std::int64_t alone_until);
+    // task_region::begin. `wakes`: members that sleep, too.
+    task_region& begin_tasks(const region_options& options, std::int64_t alone_until, bool wakes);
     void end_tasks() noexcept;
 
     // Starts the workers and runs a loop of nothing on each, after which it is pinned. Throws, and leaves
@@ -141,7 +141,7 @@ struct launcher {
     void join(int rank, bool crowded);
     void run_share(mailbox& box, member_report& report, int rank);
     void run_what_was_left();
-    void invite() noexcept;
+    void invite(bool wakes) noexcept;
     // The exception of the lowest index, once all have joined.
     [[noreturn]] void rethrow_failure();
 

@@ -50,7 +50,8 @@ void launcher::share_tasks(const root_call& root, const region_options& options,
     const bool traced = trace::enabled();
     const std::int64_t begin = traced ? trace::now_nanoseconds() : 0;
     const std::int64_t start = ticks();
-    task_region& region = begin_tasks(options, known != nullptr ? start + known->next() : 0);
+    const head_start::way way = known != nullptr ? known->next() : head_start::way{};
+    task_region& region = begin_tasks(options, way.alone > 0 ? start + way.alone : 0, way.wakes);
     // Also where the root throws, as it does when nobody has a task of it.
     const struct ended {
         launcher& members;
@@ -68,7 +69,7 @@ struct standing_region::state {
         if (turn && members.size() > 1) {
             of.of_threads->keep(true);
             kept = &*of.of_threads;
-            region = &members.begin_tasks({}, 0);
+            region = &members.begin_tasks({}, 0, true);
         } else {
             of_one = std::make_unique<task_region>(members.team(), 1);
             of_one->begin({}, false, nullptr, 0);

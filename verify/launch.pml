@@ -2,7 +2,8 @@
  * consistency; store_buffers.pml repeats the Dekker pair where stores are delayed.
  *
  * The caller runs LOOPS loops, each over any set of workers in any order, then ends the team. Before, between
- * and after them it shares tasks REGIONS times: it invites all workers, and withdraws that without a join.
+ * and after them it shares tasks REGIONS times: it invites all workers, with or without
+ * waking them, and withdraws that without a join.
  * Every statement below that touches shared state is one step, and every interleaving of steps is searched.
  *
  * Checked:
@@ -216,9 +217,13 @@ inline join(rank) {
     od
 }
 
-/* invite, the tasks of a root, withdraw */
+/* begin_tasks, the tasks of a root, end_tasks. Who sleeps may be left asleep. */
 inline share_tasks() {
     in_region = 1;
+    if
+    :: wakes = 1
+    :: wakes = 0
+    fi;
     rank = 0;
     do
     :: rank < WORKERS -> box[rank].ticket = box[rank].ticket | INVITED; rank++
@@ -227,7 +232,7 @@ inline share_tasks() {
 #ifndef INVITED_WITHOUT_WAKE
     rank = 0;
     do
-    :: rank < WORKERS -> wake_parked(rank); rank++
+    :: wakes && rank < WORKERS -> wake_parked(rank); rank++
     :: else -> break
     od;
 #endif
@@ -235,7 +240,7 @@ inline share_tasks() {
     d_step {
         rank = 0;
         do
-        :: rank < WORKERS -> assert(!asleep_on_ticket[rank]); rank++
+        :: wakes && rank < WORKERS -> assert(!asleep_on_ticket[rank]); rank++
         :: else -> break
         od
     };
@@ -264,6 +269,7 @@ active proctype caller() {
     bit retry;
     bit was_parked;
     byte regions;
+    bit wakes;
 
     atomic {
         rank = 0;

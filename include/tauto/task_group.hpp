@@ -56,15 +56,13 @@ class task_region {
         : team_(team), deques_(usize(members)), idle_(false), loops_(members, idle_) {}
 
     // Before an outermost call, by its caller. `speeds`: of the members by rank; none: as if equal.
-    // `alone_until`, in ticks: no member takes anything before, unless it ran a part of the call already.
+    // `alone_until`, in ticks: no member comes before; 0: at once.
     void begin(std::vector<double> speeds, bool crowded, const char* name, std::int64_t alone_until);
     // What a member does that was invited, until ended() is true.
     template <class Ended>
     void take_part(int rank, Ended&& ended) noexcept {
-        idle_wait wait(idle_);
-        while (!ended() && ticks() < alone_until_.load(std::memory_order_relaxed)) wait.pause(ended);
         const current_region around = std::exchange(running_tasks, {this, rank});
-        help_until(rank, ended);
+        look_until(ended, [&] { return !is_alone() && (help(rank) || loops_.join(rank)); });
         running_tasks = around;
     }
 
@@ -101,18 +99,22 @@ class task_region {
         }
     }
 
-    // For a thread that is no member.
-    template <class Done>
-    void await(Done&& done) noexcept {
-        idle_wait wait(idle_);
-        while (!done()) wait.pause(done);
-    }
-
     // Runs other members' tasks and loops until done() is true, unless the thread is isolated.
     template <class Done>
     void help_until(int rank, Done&& done, while_waiting kind = while_waiting::helps) noexcept {
         const bool helps = kind == while_waiting::helps && running_tasks.wait == while_waiting::helps;
-        const auto finds_some = [&] { return helps && (help(rank) || loops_.join(rank)); };
+        look_until(done, [&] { return helps && (help(rank) || loops_.join(rank)); });
+    }
+    // For a thread that is no member.
+    template <class Done>
+    void await(Done&& done) noexcept {
+        look_until(done, [] { return false; });
+    }
+
+  private:
+    // finds_some(): did something.
+    template <class Done, class FindsSome>
+    void look_until(Done& done, FindsSome finds_some) noexcept {
         idle_wait wait(idle_);
         while (!done()) {
             if (finds_some()) {
@@ -122,8 +124,10 @@ class task_region {
             }
         }
     }
-
-  private:
+    [[nodiscard]] bool is_alone() const noexcept {
+        const std::int64_t until = alone_until_.load(std::memory_order_relaxed);
+        return until != 0 && ticks() < until;
+    }
     // With its slice in the trace.
     void run_stolen(task& stolen, int rank) noexcept;
     // Of all deques: how far their tasks ever went. Where one was added, even if its member has taken it, it
@@ -140,7 +144,7 @@ class task_region {
     open_loops loops_;
     std::int64_t tasks_before_ = 0;
     const char* name_ = nullptr;  // written before the call's first task, read by who has one of them
-    std::atomic<std::int64_t> alone_until_{0};  // relaxed: who reads an old one only comes earlier
+    std::atomic<std::int64_t> alone_until_{0};  // relaxed: who reads an old one comes too early or too late
 };
 
 // While it lives, the calling thread is in a region of the team, as if it were in an outermost call: for

@@ -26,7 +26,7 @@ template <class Length>
 counts call(head_start& known, int calls, double by_alone, Length length) {
     counts all;
     for (; all.calls < calls; ++all.calls) {
-        const bool alone = known.next() > 0;
+        const bool alone = known.next().alone > 0;
         all.alone += alone ? 1 : 0;
         known.note(static_cast<std::int64_t>(length() * (alone ? by_alone : 1)));
     }
@@ -47,7 +47,7 @@ TEST_CASE("the caller is alone for 100 us, or not at all") {
     const std::int64_t whole = to_ticks(std::chrono::microseconds(100));
     int alone = 0;
     for (int i = 0; i < 100; ++i) {
-        const std::int64_t ticks = known.next();
+        const std::int64_t ticks = known.next().alone;
         CHECK((ticks == 0 || ticks == whole));
         alone += ticks > 0 ? 1 : 0;
         known.note(1000);
@@ -78,6 +78,34 @@ TEST_CASE("where calls become longer, both ways are tried at once") {
     CHECK(call(known, 500, 0.5, lengths(30'000, 1.1, 2)).share() > 0.9);
     call(known, 60, 1.8, lengths(3e6, 1.1, 3));
     CHECK(call(known, 500, 1.8, lengths(3e6, 1.1, 4)).share() < 0.1);
+}
+
+TEST_CASE("members are left asleep where the caller is alone and calls are short") {
+    const auto count = [](head_start& known, int calls, double took) {
+        int asleep = 0;
+        for (int i = 0; i < calls; ++i) {
+            const head_start::way way = known.next();
+            CHECK((way.wakes || way.alone > 0));
+            asleep += way.wakes ? 0 : 1;
+            known.note(static_cast<std::int64_t>(took * (way.alone > 0 ? 1 : 2)));
+        }
+        return asleep;
+    };
+    const double whole = as_double(to_ticks(std::chrono::microseconds(100)));
+    head_start known;
+    CHECK(count(known, 500, whole / 4) > 300);
+    count(known, 1, 10 * whole);
+    CHECK(count(known, 400, whole / 4) == 0);
+    count(known, 1000, whole / 4);
+    CHECK(count(known, 500, whole / 4) > 300);
+    head_start shared;
+    for (int i = 0; i < 500; ++i) {
+        const bool alone = shared.next().alone > 0;
+        shared.note(static_cast<std::int64_t>(whole * (alone ? 2 : 1)));
+    }
+    int asleep = 0;
+    for (int i = 0; i < 200; ++i) asleep += shared.next().wakes ? 0 : 1;
+    CHECK(asleep == 0);
 }
 
 TEST_CASE("a time that is no time does no harm") {
