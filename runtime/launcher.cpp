@@ -234,6 +234,14 @@ void launcher::worker_loop(int rank) noexcept {
     }
 }
 
+void launcher::check_not_forked() const {
+    if (made_in_ == current_fork_generation()) return;
+    throw error(
+        "fork() was called inside a loop body: the other members do not exist in the child, so the loop "
+        "cannot "
+        "end there; leave the child with _exit or exec");
+}
+
 void launcher::join(int rank, bool crowded) {
     report_line& report = at(reports, rank);
     const std::uint32_t ticket = at(boxes, rank).ticket.load(std::memory_order_relaxed);
@@ -245,11 +253,7 @@ void launcher::join(int rank, bool crowded) {
     }
     const std::int64_t parked_at = ticks();
     while (seen != ticket) {
-        if (made_in_ != current_fork_generation()) {
-            throw error(
-                "fork() was called inside a loop body: the other members do not exist in the child, so the "
-                "loop cannot end there; leave the child with _exit or exec");
-        }
+        check_not_forked();
         if (seen == before &&
             !report.done.compare_exchange_strong(seen, before | 1U, std::memory_order_acquire)) {
             continue;

@@ -138,6 +138,8 @@ struct launcher {
     template <class Part>
     member_report run_part(const mailbox& box, int rank, Part part) noexcept;
     void run_member(int rank, bool slept) noexcept;
+    // Throws in a child that a body has forked.
+    void check_not_forked() const;
     void join(int rank, bool crowded);
     void run_share(mailbox& box, member_report& report, int rank);
     void run_what_was_left();

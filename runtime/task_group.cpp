@@ -59,6 +59,7 @@ void launcher::share_tasks(const root_call& root, const region_options& options,
     } at_the_end{*this};
     const inside_region inside(team_, region);
     root.invoke(root.function);
+    check_not_forked();
     if (known != nullptr) known->note(ticks() - start);
     if (traced) trace::record_chunk(options.name, 0, {0, 1}, false, begin, trace::now_nanoseconds());
 }

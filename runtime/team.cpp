@@ -462,7 +462,7 @@ bool team::run_nesting(const detail::loop_call& call, detail::team_turn& turn) {
         shared_any = region.shared_any();
     };
     detail::run_region(*this,
-                       {.site = call.site,
+                       {.site = nullptr,  // it is known to be long
                         .speeds = std::move(speeds),
                         .name = call.options->name,
                         .priority = call.options->priority},

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -18,6 +20,7 @@
 
 #include <tauto/tauto.hpp>
 
+#include "child.hpp"
 #include "reducing.hpp"
 
 namespace tauto {
@@ -332,6 +335,24 @@ TEST_CASE("who has no task is not waited for" * doctest::description("algorithms
     CHECK(members == 2);
     CHECK(fibonacci(some, 12) == 144);
     sigaction(SIGPROF, &before, nullptr);
+}
+
+TEST_CASE("a recursion that forks and goes on in the child throws there" *
+          doctest::description("runtime.md, promise 8")) {
+    CHECK(testing::in_child([] {
+              team some({.size = 2});
+              pid_t child = -1;
+              try {
+                  task_group::run_all(some,
+                                      [&](task_group&) { child = fork(); });  // no task that others have
+                  if (child == 0) _exit(1);
+              } catch (const error&) {
+                  _exit(child == 0 ? 7 : 2);
+              }
+              int status = 0;
+              waitpid(child, &status, 0);
+              return WIFEXITED(status) && WEXITSTATUS(status) == 7 && fibonacci(some, 10) == 55;
+          }) == 0);
 }
 
 TEST_CASE("inside a loop's body all of it stays on the member; and loops inside tasks" *
