@@ -374,36 +374,92 @@ void parallel_deterministic_reduce(const Range& range, Body& body, Partitioner&&
 
 // ---- Scans ----
 
+namespace detail {
+
+// At most 256, none shorter than a grain.
+template <class Range>
+struct scan_pieces {
+    static_assert(is_blocked<Range>, "a scan takes a blocked_range");
+    explicit scan_pieces(const Range& of) : range(of), n(length(of.size())) {
+        each = std::max({length(of.grainsize()), (n - 1) / 256 + 1, tauto::index{1}});
+        pieces = n == 0 ? 0 : (n - 1) / each + 1;
+    }
+    [[nodiscard]] Range piece(tauto::index p) const {
+        return range.part({p * each, std::min(n, (p + 1) * each)});
+    }
+
+    const Range& range;
+    tauto::index n;
+    tauto::index each = 1;
+    tauto::index pieces = 0;
+};
+
+}  // namespace detail
+
 // scan(piece, sum before it, whether results are to be written) returns the sum with the piece. Each piece is
 // first summed and then scanned; on one member, or of one piece, it is scanned alone. Returns the sum of all.
 template <class Range, class Value, class Scan, class Combine, class Partitioner = auto_partitioner>
 requires std::invocable<const Scan&, Range&, const Value&, bool> Value parallel_scan(
     const Range& range, const Value& identity, const Scan& scan, const Combine& combine, Partitioner&& = {}) {
-    static_assert(detail::is_blocked<Range>, "a scan takes a blocked_range");
-    constexpr tauto::index most_pieces = 256;
-    const tauto::index n = detail::length(range.size());
-    if (n == 0) return identity;
-    const tauto::index piece =
-        std::max({detail::length(range.grainsize()), (n - 1) / most_pieces + 1, tauto::index{1}});
-    const tauto::index pieces = (n - 1) / piece + 1;
+    const detail::scan_pieces<Range> cut(range);
+    if (cut.pieces == 0) return identity;
     Range whole(range);
-    if (pieces == 1 || team().size() == 1) return scan(whole, identity, true);
-    const auto of = [&](tauto::index p) { return range.part({p * piece, std::min(n, (p + 1) * piece)}); };
+    if (cut.pieces == 1 || team().size() == 1) return scan(whole, identity, true);
     // The last piece's sum is known from its scan.
-    std::vector<std::optional<Value>> before(static_cast<std::size_t>(pieces));
-    tauto::parallel_for(team(), pieces - 1, [&](tauto::index p) {
-        Range one = of(p);
+    std::vector<std::optional<Value>> before(static_cast<std::size_t>(cut.pieces));
+    tauto::parallel_for(team(), cut.pieces - 1, [&](tauto::index p) {
+        Range one = cut.piece(p);
         before[static_cast<std::size_t>(p) + 1].emplace(scan(one, identity, false));
     });
     before[0].emplace(identity);
     for (std::size_t p = 1; p < before.size(); ++p) before[p].emplace(combine(*before[p - 1], *before[p]));
     std::optional<Value> all;
-    tauto::parallel_for(team(), pieces, [&](tauto::index p) {
-        Range one = of(p);
+    tauto::parallel_for(team(), cut.pieces, [&](tauto::index p) {
+        Range one = cut.piece(p);
         Value sum = scan(one, *before[static_cast<std::size_t>(p)], true);
-        if (p == pieces - 1) all.emplace(std::move(sum));
+        if (p == cut.pieces - 1) all.emplace(std::move(sum));
     });
     return std::move(*all);
+}
+
+struct pre_scan_tag {
+    static constexpr bool is_final_scan() { return false; }
+};
+struct final_scan_tag {
+    static constexpr bool is_final_scan() { return true; }
+};
+
+// The same by a body: body(piece, tag) adds to what the body has summed up, and writes results where the tag
+// says so. Parts are split off, and get what is on their left by reverse_join. The body ends as the last
+// part, which is assigned to it.
+template <class Range, class Body, class Partitioner = auto_partitioner>
+requires std::constructible_from<Body, Body&, split> && std::invocable<Body&, Range&, final_scan_tag>
+void parallel_scan(const Range& range, Body& body, Partitioner&& = {}) {
+    detail::scan_pieces<Range> cut(range);
+    if (cut.pieces == 0) return;
+    if (cut.pieces == 1 || team().size() == 1) {
+        Range whole(range);
+        body(whole, final_scan_tag{});
+        return;
+    }
+    std::mutex splitting;
+    std::vector<std::optional<Body>> before(static_cast<std::size_t>(cut.pieces));  // but for the first, body
+    const auto at = [&](tauto::index p) -> Body& { return *before[static_cast<std::size_t>(p)]; };
+    tauto::parallel_for(team(), cut.pieces - 1, [&](tauto::index p) {
+        {
+            const std::lock_guard turn(splitting);
+            before[static_cast<std::size_t>(p) + 1].emplace(body, split{});
+        }
+        Range one = cut.piece(p);
+        at(p + 1)(one, pre_scan_tag{});
+    });
+    at(1).reverse_join(body);
+    for (tauto::index p = 2; p < cut.pieces; ++p) at(p).reverse_join(at(p - 1));
+    tauto::parallel_for(team(), cut.pieces, [&](tauto::index p) {
+        Range one = cut.piece(p);
+        (p == 0 ? body : at(p))(one, final_scan_tag{});
+    });
+    body.assign(at(cut.pieces - 1));
 }
 
 // ---- Sorts ----
@@ -443,6 +499,28 @@ inline thread_local std::shared_ptr<region_of_groups> groups_of_this_thread;
 
 }  // namespace detail
 
+// A function that task_group::defer keeps for a run.
+class task_handle {
+  public:
+    task_handle() = default;
+    explicit operator bool() const noexcept { return function_ != nullptr; }
+    friend bool operator==(const task_handle& handle, std::nullptr_t) noexcept { return !handle; }
+
+  private:
+    friend class task_group;
+    struct callable {
+        virtual ~callable() = default;
+        virtual void call() = 0;
+    };
+    template <class Function>
+    struct called final : callable {
+        explicit called(Function&& of) : function(std::move(of)) {}
+        void call() override { function(); }
+        Function function;
+    };
+    std::unique_ptr<callable> function_;
+};
+
 // Tasks that end together, and may begin at once. wait() rethrows the first exception; no task begins after
 // it. Any thread may add tasks: one that runs no task of the team runs them at once.
 class task_group {
@@ -464,6 +542,17 @@ class task_group {
         (at != nullptr ? *at : open()).run([one = std::decay_t<Function>(std::forward<Function>(function))] {
             one();
         });
+    }
+    template <class Function>
+    [[nodiscard]] task_handle defer(Function&& function) {
+        using function_type = std::decay_t<Function>;
+        task_handle kept;
+        kept.function_ = std::make_unique<task_handle::called<function_type>>(
+            function_type(std::forward<Function>(function)));
+        return kept;
+    }
+    void run(task_handle&& kept) {
+        run([one = std::move(kept.function_)] { one->call(); });
     }
     task_group_status wait() {
         std::exception_ptr failure;

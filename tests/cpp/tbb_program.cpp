@@ -223,6 +223,41 @@ void arenas(const std::vector<number>& all) {
     std::printf("without: %llu\n", (unsigned long long)sum());
 }
 
+// A scan by a body, as the documentation of oneTBB has it.
+class running_sum {
+  public:
+    running_sum(const std::vector<number>& from, std::vector<number>& to, number before)
+        : from_(&from), to_(&to), sum_(before) {}
+    running_sum(running_sum& other, tbb::split) : from_(other.from_), to_(other.to_) {}
+    template <class Tag>
+    void operator()(const tbb::blocked_range<std::size_t>& part, Tag) {
+        for (std::size_t i = part.begin(); i < part.end(); ++i) {
+            sum_ += (*from_)[i];
+            if (Tag::is_final_scan()) (*to_)[i] = sum_;
+        }
+    }
+    void reverse_join(running_sum& left) { sum_ += left.sum_; }
+    void assign(running_sum& other) { sum_ = other.sum_; }
+    [[nodiscard]] number sum() const { return sum_; }
+
+  private:
+    const std::vector<number>* from_;
+    std::vector<number>* to_;
+    number sum_ = 0;
+};
+
+void scans_by_a_body(const std::vector<number>& all) {
+    for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, all.size()}) {
+        std::vector<number> sums(count + 1);
+        running_sum body(all, sums, 7);
+        tbb::parallel_scan(tbb::blocked_range<std::size_t>(0, count), body);
+        number mixed = 0;
+        for (const number one : sums) mixed = mixed * 31 + one;
+        std::printf("scan of %zu by a body: %llu, %llu\n", count, (unsigned long long)body.sum(),
+                    (unsigned long long)mixed);
+    }
+}
+
 // A histogram and a sum, of which each thread has its own part.
 void values_of_threads(const std::vector<number>& all) {
     using table = std::vector<int>;
@@ -256,4 +291,5 @@ int main() {
     tasks();
     values_of_threads(all);
     arenas(all);
+    scans_by_a_body(all);
 }

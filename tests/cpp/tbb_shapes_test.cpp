@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <tauto/tbb.hpp>
@@ -94,6 +96,13 @@ TEST_CASE("a group can be used again, and its tasks may add some") {
         CHECK(done == 200);
     }
     CHECK(group.run_and_wait([&] { done = 7; }) == tbb::complete);
+    tbb::task_handle kept = group.defer([&, only = std::make_unique<int>(8)] { done = *only; });
+    CHECK(kept);
+    CHECK(done == 7);
+    group.run(std::move(kept));
+    CHECK(group.wait() == tbb::complete);
+    CHECK(done == 8);
+    done = 7;
     CHECK(done == 7);
     CHECK(group.wait() == tbb::complete);
 }
