@@ -4,9 +4,10 @@
 //     #include <tauto/tbb.hpp>  // in place of <tbb/parallel_for.h>, <oneapi/tbb.h>, ...
 //
 // There are blocked_range of one, two and three dimensions, parallel_for, parallel_for_each, parallel_reduce,
-// parallel_deterministic_reduce, parallel_scan, parallel_sort, parallel_invoke, task_group, task_arena and
-// global_control (tbb_arena.hpp), values of each thread (enumerable_thread_specific, combinable) and
-// tick_count. What is not here (flow graphs, concurrent containers, allocators) does not compile.
+// parallel_deterministic_reduce, parallel_scan, parallel_sort, parallel_invoke, task_group, contexts of
+// parallel_for, task_arena and global_control (tbb_arena.hpp), mutexes, values of each thread
+// (enumerable_thread_specific, combinable) and tick_count. What is not here (flow graphs, concurrent
+// containers, allocators) does not compile.
 //
 // What differs: all calls of a process that are in no arena share one team, which tbb::team() makes with the
 // first of them, and which pins its members, also the thread that makes it. Partitioners are read and left
@@ -39,6 +40,7 @@
 #include <tauto/task_group.hpp>
 #include <tauto/tbb_arena.hpp>
 #include <tauto/tbb_local.hpp>
+#include <tauto/tbb_mutex.hpp>
 #include <tauto/tiles.hpp>
 
 namespace tbb {
@@ -254,6 +256,24 @@ void in_tiles(const blocked_range3d<Page, Row, Column>& range, const Body& body)
 
 // ---- Loops ----
 
+// Ends the loops that it is given to early: what has not begun by then is left out. Loops inside of them have
+// contexts of their own.
+class task_group_context {
+  public:
+    task_group_context() = default;
+    task_group_context(const task_group_context&) = delete;
+    task_group_context& operator=(const task_group_context&) = delete;
+    // False where that was done before.
+    bool cancel_group_execution() noexcept { return !canceled_.exchange(true, std::memory_order_relaxed); }
+    [[nodiscard]] bool is_group_execution_cancelled() const noexcept {
+        return canceled_.load(std::memory_order_relaxed);
+    }
+    void reset() noexcept { canceled_.store(false, std::memory_order_relaxed); }
+
+  private:
+    std::atomic<bool> canceled_{false};
+};
+
 // body(piece) for pieces that cover the range once. `body` is called on several threads at once.
 template <class Range, class Body, class Partitioner = auto_partitioner>
 requires std::invocable<const Body&, Range&> && detail::is_partitioner<std::remove_cvref_t<Partitioner>>
@@ -296,13 +316,40 @@ void parallel_for(Index first, Index last, const Function& function, Partitioner
     parallel_for(first, last, Index{1}, function, std::forward<Partitioner>(partitioner));
 }
 
+template <class Range, class Body, class Partitioner>
+requires std::invocable<const Body&, Range&> && detail::is_partitioner<std::remove_cvref_t<Partitioner>>
+void parallel_for(const Range& range, const Body& body, Partitioner&& partitioner, task_group_context& in) {
+    const auto unless_canceled = [&](Range& piece) {
+        if (!in.is_group_execution_cancelled()) body(piece);
+    };
+    parallel_for(range, unless_canceled, std::forward<Partitioner>(partitioner));
+}
+template <class Range, class Body>
+requires std::invocable<const Body&, Range&>
+void parallel_for(const Range& range, const Body& body, task_group_context& in) {
+    parallel_for(range, body, auto_partitioner{}, in);
+}
+template <class Index, class Function>
+requires std::is_integral_v<Index> && std::invocable<const Function&, Index>
+void parallel_for(Index first, Index last, Index step, const Function& function, task_group_context& in) {
+    parallel_for(first, last, step, [&](Index i) {
+        if (!in.is_group_execution_cancelled()) function(i);
+    });
+}
+template <class Index, class Function>
+requires std::is_integral_v<Index> && std::invocable<const Function&, Index>
+void parallel_for(Index first, Index last, const Function& function, task_group_context& in) {
+    parallel_for(first, last, Index{1}, function, in);
+}
+
 // ---- Reductions ----
 
 // reduction of all range_value(piece, value so far). The pieces depend on the range alone, so the result has
 // the same bits for every team and run.
 template <class Range, class Value, class Function, class Reduction, class Partitioner = auto_partitioner>
 requires std::invocable<const Function&, Range&, const Value&> &&
-    std::invocable<const Reduction&, Value&, Value&>
+    std::invocable<const Reduction&, Value&, Value&> &&
+    detail::is_partitioner<std::remove_cvref_t<Partitioner>>
 [[nodiscard]] Value parallel_reduce(const Range& range, const Value& identity, const Function& function,
                                     const Reduction& reduction, Partitioner&& = {}) {
     const auto join = [&](Value& left, Value right) {
@@ -334,7 +381,8 @@ requires std::invocable<const Function&, Range&, const Value&> &&
 // body(piece) for pieces of the range, by bodies that are split from this one and joined to it again, left to
 // right.
 template <class Range, class Body, class Partitioner = auto_partitioner>
-requires std::constructible_from<Body, Body&, split> && std::invocable<Body&, Range&>
+requires std::constructible_from<Body, Body&, split> && std::invocable<Body&, Range&> &&
+    detail::is_partitioner<std::remove_cvref_t<Partitioner>>
 void parallel_reduce(const Range& range, Body& body, Partitioner&& = {}) {
     std::mutex splitting;
     using part = std::optional<Body>;
@@ -362,12 +410,14 @@ void parallel_reduce(const Range& range, Body& body, Partitioner&& = {}) {
 }
 
 template <class Range, class Value, class Function, class Reduction, class Partitioner = auto_partitioner>
+requires detail::is_partitioner<std::remove_cvref_t<Partitioner>>
 [[nodiscard]] Value parallel_deterministic_reduce(const Range& range, const Value& identity,
                                                   const Function& function, const Reduction& reduction,
                                                   Partitioner&& = {}) {
     return parallel_reduce(range, identity, function, reduction);
 }
 template <class Range, class Body, class Partitioner = auto_partitioner>
+requires detail::is_partitioner<std::remove_cvref_t<Partitioner>>
 void parallel_deterministic_reduce(const Range& range, Body& body, Partitioner&& = {}) {
     parallel_reduce(range, body);
 }
@@ -399,8 +449,10 @@ struct scan_pieces {
 // scan(piece, sum before it, whether results are to be written) returns the sum with the piece. Each piece is
 // first summed and then scanned; on one member, or of one piece, it is scanned alone. Returns the sum of all.
 template <class Range, class Value, class Scan, class Combine, class Partitioner = auto_partitioner>
-requires std::invocable<const Scan&, Range&, const Value&, bool> Value parallel_scan(
-    const Range& range, const Value& identity, const Scan& scan, const Combine& combine, Partitioner&& = {}) {
+requires std::invocable<const Scan&, Range&, const Value&, bool> &&
+    detail::is_partitioner<std::remove_cvref_t<Partitioner>>
+        Value parallel_scan(const Range& range, const Value& identity, const Scan& scan,
+                            const Combine& combine, Partitioner&& = {}) {
     const detail::scan_pieces<Range> cut(range);
     if (cut.pieces == 0) return identity;
     Range whole(range);
@@ -433,7 +485,8 @@ struct final_scan_tag {
 // says so. Parts are split off, and get what is on their left by reverse_join. The body ends as the last
 // part, which is assigned to it.
 template <class Range, class Body, class Partitioner = auto_partitioner>
-requires std::constructible_from<Body, Body&, split> && std::invocable<Body&, Range&, final_scan_tag>
+requires std::constructible_from<Body, Body&, split> && std::invocable<Body&, Range&, final_scan_tag> &&
+    detail::is_partitioner<std::remove_cvref_t<Partitioner>>
 void parallel_scan(const Range& range, Body& body, Partitioner&& = {}) {
     detail::scan_pieces<Range> cut(range);
     if (cut.pieces == 0) return;

@@ -15,6 +15,8 @@
 #include <tbb/parallel_reduce.h>
 #include <tbb/parallel_scan.h>
 #include <tbb/parallel_sort.h>
+#include <tbb/spin_mutex.h>
+#include <tbb/spin_rw_mutex.h>
 #include <tbb/task_arena.h>
 #include <tbb/task_group.h>
 #include <tbb/tick_count.h>
@@ -258,6 +260,40 @@ void scans_by_a_body(const std::vector<number>& all) {
     }
 }
 
+void locks_and_contexts() {
+    tbb::spin_mutex guard;
+    tbb::spin_rw_mutex shared;
+    long count = 0;
+    long seen = 0;
+    tbb::parallel_for(0, 1000, [&](int) {
+        {
+            const tbb::spin_rw_mutex::scoped_lock reading(shared, false);
+            const tbb::spin_mutex::scoped_lock held(guard);
+            ++count;
+        }
+        tbb::spin_rw_mutex::scoped_lock writing;
+        writing.acquire(shared);
+        ++seen;
+        writing.release();
+    });
+    tbb::spin_mutex::scoped_lock tried;
+    std::printf("locked %ld and %ld times, %s\n", count, seen, tried.try_acquire(guard) ? "free" : "held");
+    tbb::task_group_context canceled;
+    const bool first = canceled.cancel_group_execution();
+    std::atomic<int> ran{0};
+    tbb::parallel_for(
+        0, 100, [&](int) { ++ran; }, canceled);
+    tbb::parallel_for(
+        tbb::blocked_range<int>(0, 100), [&](const tbb::blocked_range<int>&) { ++ran; },
+        tbb::auto_partitioner{}, canceled);
+    tbb::task_group_context whole;
+    tbb::parallel_for(
+        tbb::blocked_range<int>(0, 100),
+        [&](const tbb::blocked_range<int>& part) { ran += part.end() - part.begin(); }, whole);
+    std::printf("canceled %d %d, ran %d\n", first ? 1 : 0, canceled.is_group_execution_cancelled() ? 1 : 0,
+                ran.load());
+}
+
 // A histogram and a sum, of which each thread has its own part.
 void values_of_threads(const std::vector<number>& all) {
     using table = std::vector<int>;
@@ -292,4 +328,5 @@ int main() {
     values_of_threads(all);
     arenas(all);
     scans_by_a_body(all);
+    locks_and_contexts();
 }

@@ -304,6 +304,58 @@ TEST_CASE("a limit holds while it lives, and the least of several") {
     CHECK(ran == 100);
 }
 
+TEST_CASE("locks are held as long as they say") {
+    tbb::mutex one;
+    tbb::mutex::scoped_lock first(one);
+    tbb::mutex::scoped_lock second;
+    std::thread([&] { CHECK_FALSE(second.try_acquire(one)); }).join();
+    first.release();
+    std::thread([&] { CHECK(tbb::mutex::scoped_lock().try_acquire(one)); }).join();
+
+    tbb::rw_mutex shared;
+    const auto can = [&](bool write) {
+        bool could = false;
+        std::thread([&] { could = tbb::rw_mutex::scoped_lock().try_acquire(shared, write); }).join();
+        return could;
+    };
+    tbb::rw_mutex::scoped_lock lock(shared, false);
+    CHECK(can(false));
+    CHECK_FALSE(can(true));
+    CHECK_FALSE(lock.is_writer());
+    CHECK_FALSE(lock.upgrade_to_writer());  // another writer might have had it
+    CHECK(lock.is_writer());
+    CHECK(lock.upgrade_to_writer());
+    CHECK_FALSE(can(false));
+    lock.downgrade_to_reader();
+    CHECK(can(false));
+    CHECK_FALSE(can(true));
+    lock.release();
+    lock.release();
+    CHECK(can(true));
+}
+
+TEST_CASE("a context ends a loop early") {
+    tbb::task_group_context all;
+    std::atomic<int> ran{0};
+    tbb::parallel_for(
+        0, 1'000'000, 1,
+        [&](int) {
+            if (++ran == 100) CHECK(all.cancel_group_execution());
+        },
+        all);
+    CHECK(ran < 1'000'000);
+    CHECK_FALSE(all.cancel_group_execution());
+    all.reset();
+    ran = 0;
+    tbb::parallel_for(
+        tbb::blocked_range2d<int>(0, 30, 0, 40),
+        [&](const tbb::blocked_range2d<int>& part) {
+            ran += static_cast<int>(part.rows().size() * part.cols().size());
+        },
+        all);
+    CHECK(ran == 1200);
+}
+
 TEST_CASE("each thread has a value of its own, which all are joined from") {
     tbb::enumerable_thread_specific<long> sums(100L);
     CHECK(sums.empty());
