@@ -68,8 +68,8 @@ struct standing_region::state {
     explicit state(team_state& of)
         : members(of.members), turn(of.take_turn_unless_asleep()), thread(&running_tasks) {
         if (turn && members.size() > 1) {
-            of.of_threads->keep(true);
             kept = &*of.of_threads;
+            kept->keep();
             region = &members.begin_tasks({}, 0, true);
         } else {
             of_one = std::make_unique<task_region>(members.team(), 1);
@@ -80,7 +80,7 @@ struct standing_region::state {
     ~state() {
         if (kept == nullptr) return;
         members.end_tasks();
-        kept->keep(false);
+        kept->keep_no_more();
     }
     state(const state&) = delete;
     state& operator=(const state&) = delete;
@@ -98,6 +98,15 @@ struct standing_region::state {
 standing_region::standing_region(team& members) : state_(std::make_unique<state>(*members.state_)) {
     state_->body = std::exchange(running_as, {members.identity(), 0});
     state_->around = std::exchange(running_tasks, {state_->region, 0});
+}
+
+void standing_region::waits(bool now) noexcept {
+    if (state_->kept == nullptr) return;
+    if (now) {
+        state_->kept->keep_no_more();
+    } else {
+        state_->kept->keep();
+    }
 }
 
 standing_region::~standing_region() {

@@ -81,6 +81,12 @@ void turns::note_holder() noexcept {
     holder_.store(number_of_this_thread(), std::memory_order_relaxed);
 }
 
+bool turns::is_kept() const noexcept {
+    static const std::int64_t long_enough = to_ticks(std::chrono::milliseconds(1));
+    const std::int64_t since = kept_since_.load(std::memory_order_relaxed);
+    return since != 0 && ticks() - since > long_enough;
+}
+
 template <class GiveUp>
 bool turns::wait_for_turn(bool low, GiveUp give_up) {
     std::unique_lock lock(queue_);
@@ -124,11 +130,11 @@ void turns::pass_on_locked() noexcept {
 }
 
 bool turns::wait_unless_asleep(const launcher& members, bool low) {
-    if (kept_.load(std::memory_order_relaxed)) return false;
+    if (is_kept()) return false;
     std::optional<std::vector<std::string>> before;
     pid_t holder_before = 0;
     const auto asleep = [&] {
-        if (kept_.load(std::memory_order_relaxed)) return true;
+        if (is_kept()) return true;
         std::vector<pid_t> threads = members.threads();
         const pid_t holder = holder_.load(std::memory_order_relaxed);
         threads.push_back(holder);

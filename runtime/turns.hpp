@@ -6,9 +6,11 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <utility>
 
+#include <tauto/clock.hpp>
 #include <tauto/team.hpp>
 
 #include "launcher.hpp"
@@ -34,8 +36,8 @@ class turns {
     // Waits for the turn, as long as it takes.
     void take(bool low);
     // The same, unless the thread that has the turn and all members sleep from one look at them to the next.
-    // Their loop then waits for something, perhaps for the calling thread: false, and no turn. The same at
-    // once where the turn is kept.
+    // Their loop then waits for something, perhaps for the calling thread: false, and no turn. The same where
+    // the turn is kept.
     [[nodiscard]] bool take_unless_asleep(const launcher& members, bool low) {
         if (!take_if_free() && !wait_unless_asleep(members, low)) return false;
         note_holder();
@@ -52,9 +54,10 @@ class turns {
         unsigned char expected = taken;
         if (!state_.compare_exchange_strong(expected, free, std::memory_order_release)) pass_on();
     }
-    // For who has the turn: until it is said otherwise it keeps it between its calls, and calls that could do
-    // without do not wait for that.
-    void keep(bool so) noexcept { kept_.store(so, std::memory_order_relaxed); }
+    // For who has the turn: it keeps it between its calls, until it says otherwise. Calls that can do without
+    // wait a millisecond for that, and no longer.
+    void keep() noexcept { kept_since_.store(ticks(), std::memory_order_relaxed); }
+    void keep_no_more() noexcept { kept_since_.store(0, std::memory_order_relaxed); }
     // For who has the turn and ends the team: who gave the turn back may not have let go of the queue yet.
     void await_queue() { const std::lock_guard lock(queue_); }
     [[nodiscard]] bool is_mine() const noexcept {
@@ -65,6 +68,7 @@ class turns {
     // An address that no other living thread has.
     static const void* this_thread() noexcept { return &running_as; }
     void note_holder() noexcept;
+    [[nodiscard]] bool is_kept() const noexcept;
     [[nodiscard, gnu::cold]] bool wait_unless_asleep(const launcher& members, bool low);
     [[nodiscard]] bool take_if_free() noexcept {
         unsigned char expected = free;
@@ -94,7 +98,7 @@ class turns {
     waiter* waiting_ = nullptr;                 // who is next, first
     std::atomic<const void*> thread_{nullptr};  // whose turn it is: compared by each thread with itself alone
     std::atomic<pid_t> holder_{0};
-    std::atomic<bool> kept_{false};  // a hint: who does not see it yet looks again in 10 ms
+    std::atomic<std::int64_t> kept_since_{0};  // ticks; 0: it is not. A hint: who waits looks again
 };
 
 // The turn of the calling thread while it lives, or none.

@@ -148,13 +148,15 @@ class task_region {
 };
 
 // While it lives, the calling thread is in a region of the team, as if it were in an outermost call: for
-// bridges whose tasks have no call around them. Not made inside a body or a region. Loops of other threads do
-// not wait for its end: each runs on its thread. The thread that made it ends it, or another one after that
-// thread's end.
+// bridges whose tasks have no call around them. Not made inside a body or a region. Loops of other threads
+// wait for its end while its thread does, else a millisecond; then each runs on its thread. The thread that
+// made it ends it, or another one after that thread's end.
 class standing_region {
   public:
     explicit standing_region(team& members);
     ~standing_region();
+    // Its thread begins to wait for the tasks, or does not any more.
+    void waits(bool now) noexcept;
     standing_region(const standing_region&) = delete;
     standing_region& operator=(const standing_region&) = delete;
 

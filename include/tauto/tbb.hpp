@@ -583,7 +583,7 @@ class task_group {
     task_group& operator=(const task_group&) = delete;
     ~task_group() {
         if (group* const at = open_.load(std::memory_order_acquire); at != nullptr) {
-            at->wait();
+            await(*at);
             close();
         }
     }
@@ -610,7 +610,7 @@ class task_group {
     task_group_status wait() {
         std::exception_ptr failure;
         if (group* const at = open_.load(std::memory_order_acquire); at != nullptr) {
-            at->wait();
+            await(*at);
             failure = at->failure();
             close();
         }
@@ -647,6 +647,13 @@ class task_group {
         if (region_ != nullptr) region_->groups.fetch_add(1, std::memory_order_relaxed);
         open_.store(&group_.emplace(), std::memory_order_release);
         return *group_;
+    }
+    void await(group& tasks) {
+        const bool last = region_ != nullptr && region_ == detail::groups_of_this_thread &&
+                          region_->groups.load(std::memory_order_relaxed) == 1;
+        if (last) region_->region.waits(true);
+        tasks.wait();
+        if (last) region_->region.waits(false);
     }
     void close() {
         open_.store(nullptr, std::memory_order_relaxed);

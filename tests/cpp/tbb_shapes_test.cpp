@@ -208,7 +208,7 @@ TEST_CASE("threads that run no task of the team add tasks to a group, and wait f
     CHECK(done == 2002);
 }
 
-TEST_CASE("loops of other threads do not wait while a group is open") {
+TEST_CASE("loops of other threads do not wait for a group whose thread does something else") {
     tbb::task_group group;
     std::atomic<bool> ran{false};
     group.run([&] { ran = true; });
