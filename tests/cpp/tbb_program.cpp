@@ -12,6 +12,7 @@
 #include <tbb/parallel_for.h>
 #include <tbb/parallel_for_each.h>
 #include <tbb/parallel_invoke.h>
+#include <tbb/parallel_pipeline.h>
 #include <tbb/parallel_reduce.h>
 #include <tbb/parallel_scan.h>
 #include <tbb/parallel_sort.h>
@@ -294,6 +295,28 @@ void locks_and_contexts() {
                 ran.load());
 }
 
+// Items that are read and written in order, and worked on at the same time.
+void pipelines() {
+    number written = 0;
+    int next = 0;
+    tbb::parallel_pipeline(
+        6,
+        tbb::make_filter<void, int>(tbb::filter_mode::serial_in_order,
+                                    [&](tbb::flow_control& control) {
+                                        if (next == 500) control.stop();
+                                        return next++;
+                                    }) &
+            tbb::make_filter<int, std::string>(tbb::filter_mode::parallel,
+                                               [](int value) { return std::to_string(value * value); }) &
+            tbb::make_filter<std::string, std::string>(tbb::filter_mode::serial_out_of_order,
+                                                       [](const std::string& text) { return text + "."; }) &
+            tbb::make_filter<std::string, void>(
+                tbb::filter_mode::serial_in_order, [&](const std::string& text) {
+                    for (const char c : text) written = written * 131 + static_cast<unsigned char>(c);
+                }));
+    std::printf("written %llu\n", (unsigned long long)written);
+}
+
 // A histogram and a sum, of which each thread has its own part.
 void values_of_threads(const std::vector<number>& all) {
     using table = std::vector<int>;
@@ -329,4 +352,5 @@ int main() {
     arenas(all);
     scans_by_a_body(all);
     locks_and_contexts();
+    pipelines();
 }

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -302,6 +303,72 @@ TEST_CASE("a limit holds while it lives, and the least of several") {
     std::atomic<int> ran{0};
     tbb::parallel_for(0, 100, [&](int) { ++ran; });
     CHECK(ran == 100);
+}
+
+TEST_CASE("a pipeline keeps orders, and has no more items under way than it may") {
+    using tbb::filter_mode;
+    const auto pipe = [](filter_mode input, filter_mode last, std::size_t most, int items, int throws_at) {
+        std::atomic<int> next{0};
+        std::atomic<int> under_way{0};
+        std::atomic<bool> too_many{false};
+        std::atomic<int> in_last{0};
+        std::atomic<bool> together{false};
+        std::vector<int> out;
+        std::mutex writing;
+        const auto first =
+            tbb::make_filter<void, std::unique_ptr<int>>(input, [&](tbb::flow_control& control) {
+                const int value = next++;
+                if (value >= items) {
+                    control.stop();
+                    return std::unique_ptr<int>();
+                }
+                if (++under_way > static_cast<int>(most)) too_many = true;
+                return std::make_unique<int>(value);
+            });
+        const auto work = tbb::make_filter<std::unique_ptr<int>, int>(filter_mode::parallel, [&](auto value) {
+            if (*value == throws_at) throw std::runtime_error("in the middle");
+            std::atomic<int> sum{0};
+            tbb::parallel_for(0, 20, [&](int i) { sum += i; });
+            for (volatile int turn = 0; turn < *value * 37 % 1000;) turn = turn + 1;
+            return *value + sum - 190;
+        });
+        const auto write = tbb::make_filter<int, void>(last, [&](int value) {
+            if (++in_last > 1) together = true;
+            const std::lock_guard held(writing);
+            out.push_back(value);
+            --in_last;
+            --under_way;
+        });
+        tbb::parallel_pipeline(most, first & work & write);
+        CHECK_FALSE(too_many);
+        if (last != filter_mode::parallel) CHECK_FALSE(together);
+        return out;
+    };
+    for (const std::size_t most : {1, 2, 7}) {
+        std::vector<int> found =
+            pipe(filter_mode::serial_in_order, filter_mode::serial_in_order, most, 300, -1);
+        CHECK(found.size() == 300);
+        CHECK(std::is_sorted(found.begin(), found.end()));
+        for (const filter_mode input : {filter_mode::parallel, filter_mode::serial_out_of_order}) {
+            for (const filter_mode last :
+                 {filter_mode::parallel, filter_mode::serial_out_of_order, filter_mode::serial_in_order}) {
+                found = pipe(input, last, most, 200, -1);
+                std::sort(found.begin(), found.end());
+                CHECK(found.size() == 200);
+                CHECK(found.front() == 0);
+                CHECK(found.back() == 199);
+            }
+        }
+        CHECK(pipe(filter_mode::serial_in_order, filter_mode::serial_in_order, most, 0, -1).empty());
+        CHECK_THROWS_WITH(pipe(filter_mode::serial_in_order, filter_mode::serial_in_order, most, 100, 50),
+                          "in the middle");
+    }
+    CHECK_THROWS_AS(pipe(filter_mode::parallel, filter_mode::parallel, 0, 1, -1), tauto::error);
+    std::atomic<int> all{0};
+    tbb::parallel_for(0, 8, [&](int) {  // in a loop's body, on the member that runs it
+        all += static_cast<int>(pipe(filter_mode::serial_in_order, filter_mode::parallel, 4, 10, -1).size());
+    });
+    CHECK(all == 80);
 }
 
 TEST_CASE("locks are held as long as they say") {
