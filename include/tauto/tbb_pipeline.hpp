@@ -195,21 +195,23 @@ class filter {
     friend class filter;
     friend void parallel_pipeline(std::size_t most, const filter<void, void>& chain);
 
+    // Alone, so that its values stay in registers: beside the call for memory GCC moves them about.
+    template <class Function>
+    [[gnu::noinline]] static Out call(const Function& function, detail::item* from, flow_control& control) {
+        if constexpr (std::is_void_v<In>) {
+            return function(control);
+        } else {
+            return function(std::move(static_cast<detail::item_of<In>&>(*from).value));
+        }
+    }
     template <class Function>
     static std::unique_ptr<detail::item> run(const Function& function, std::unique_ptr<detail::item> from,
                                              flow_control& control) {
-        const auto call = [&]() -> decltype(auto) {
-            if constexpr (std::is_void_v<In>) {
-                return function(control);
-            } else {
-                return function(std::move(static_cast<detail::item_of<In>&>(*from).value));
-            }
-        };
         if constexpr (std::is_void_v<Out>) {
-            call();
+            call(function, from.get(), control);
             return nullptr;
         } else {
-            return std::make_unique<detail::item_of<Out>>(Out(call()));
+            return std::make_unique<detail::item_of<Out>>(call(function, from.get(), control));
         }
     }
 
