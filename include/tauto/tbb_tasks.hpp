@@ -68,9 +68,7 @@ class task_group {
     void run(Function&& function) {
         if (canceled_.load(std::memory_order_relaxed)) return;
         group* const at = open_.load(std::memory_order_acquire);
-        (at != nullptr ? *at : open()).run([one = std::decay_t<Function>(std::forward<Function>(function))] {
-            one();
-        });
+        (at != nullptr ? *at : open()).run(std::forward<Function>(function));
     }
     template <class Function>
     [[nodiscard]] task_handle defer(Function&& function) {

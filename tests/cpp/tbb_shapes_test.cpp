@@ -103,6 +103,13 @@ TEST_CASE("a group can be used again, and its tasks may add some") {
     group.run(std::move(kept));
     CHECK(group.wait() == tbb::complete);
     CHECK(done == 8);
+    group.run([&, own = 8]() mutable {
+        ++own;
+        done = own;
+        return own;
+    });
+    CHECK(group.wait() == tbb::complete);
+    CHECK(done == 9);
     done = 7;
     CHECK(done == 7);
     CHECK(group.wait() == tbb::complete);
