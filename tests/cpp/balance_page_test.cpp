@@ -510,6 +510,8 @@ TEST_CASE("no_thread_passes_on_a_mask_that_the_controller_or_a_lender_set") {
     std::atomic<bool> over{false};
     std::atomic<int> moved{0};
     const auto pause = [] { std::this_thread::yield(); };
+    // Who has the word gives it back before long, so nobody takes it away.
+    const auto patient = [] { std::this_thread::sleep_for(std::chrono::microseconds(1)); };
     std::thread controller([&] {
         for (std::uint16_t seat = 1; !over; seat = static_cast<std::uint16_t>(3 - seat)) {
             if (!begin_hold(word)) continue;
@@ -518,7 +520,7 @@ TEST_CASE("no_thread_passes_on_a_mask_that_the_controller_or_a_lender_set") {
                 if (!end_hold(word)) mask = given;
             }
             for (int i = 0; i < 30; ++i) pause();
-            if (begin_release(word, becomes_held, pause)) {
+            if (begin_release(word, becomes_held, patient)) {
                 mask = given;
                 leave_hold(word);
             }
@@ -564,8 +566,6 @@ TEST_CASE("no_thread_passes_on_a_mask_that_the_controller_or_a_lender_set") {
         });
     int inherited = 0;
     int held = 0;
-    // Who has the word gives it back before long, so nobody takes it away.
-    const auto patient = [&] { std::this_thread::sleep_for(std::chrono::microseconds(1)); };
     for (int i = 0; i < starts; ++i) {
         if (refuse_hold(word, patient) == refusal::was_held) {
             ++held;
@@ -584,7 +584,7 @@ TEST_CASE("no_thread_passes_on_a_mask_that_the_controller_or_a_lender_set") {
     CHECK(held > 0);
     CHECK(moved > 0);
     CHECK(gone_on > 0);
-    if (begin_release(word, becomes_held, pause)) mask = given;
+    if (begin_release(word, becomes_held, patient)) mask = given;
     CHECK(mask == given);
 }
 
