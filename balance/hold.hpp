@@ -27,8 +27,10 @@ struct hold_value {
     hold_state state = is_own;
     std::uint16_t seat = 0;  ///< 1 + the CPU on which it is held; 0: on several
     std::uint16_t on = 0;    ///< 1 + the CPU to which it was put last
-    std::uint16_t next = 0;  ///< `is_moving`: 1 + the CPU to which it is put
+    std::uint16_t next = 0;  ///< `is_moving`: 1 + the CPU to which it is put, perhaps with `is_claimed`
 };
+/// In `next`: another thread looks whether the mask is that of this CPU, to go on from there.
+constexpr std::uint16_t is_claimed = 0x8000;
 static_assert(sizeof(hold_value) == sizeof(std::uint64_t));
 
 /// Of one thread. The controller goes from `is_own` over `is_asked` and `becomes_held` to `is_held`, and from
@@ -41,10 +43,12 @@ static_assert(sizeof(hold_value) == sizeof(std::uint64_t));
 /// the one who set it, with `stays_own` the thread's. Nobody else changes such a word, but for two things.
 /// Who waited for too long takes it away, because the one who had it may have been killed. And once the mask
 /// is that of `next`, any thread of the program may go on from there: whoever moves a thread to his own CPU
-/// may lose it to that thread before he has changed the word. So who has set a mask and finds another word
-/// takes it once more, and gives the thread the program's mask unless the mask has changed or is what the
-/// word says. Whoever was killed, the mask is the program's or that of `seat`, `on` or `next`.
-/// verify/hold.pml has the steps.
+/// may lose it to that thread before he has changed the word. He claims the word, looks at the mask, and
+/// leaves the word as it was where the mask is another: the same word may be that of a later move, whose mask
+/// is not set yet. So who has set a mask and finds another word says that it is there, where the word is his
+/// move again. Else he takes the word once more, and gives the thread the program's mask unless the mask has
+/// changed or is what the word says. Whoever was killed, the mask is the program's or that of `seat`, `on` or
+/// `next`. verify/hold.pml has the steps.
 ///
 /// Memory orders: each change is an acquire and a release, so that a change of the mask stays between those
 /// of the word. No other data hang on it: who only chooses a thread reads it relaxed, and compares the whole
@@ -134,29 +138,54 @@ inline hold_value sitting(std::uint16_t seat, std::uint16_t on) noexcept {
 
 }  // namespace detail
 
+/// 1 + the CPU to which a thread with such a word is put.
+inline std::uint16_t goal(hold_value moving) noexcept {
+    return static_cast<std::uint16_t>(moving.next & ~is_claimed);
+}
+
 /// Where the thread is, or will be when it has been put there.
 inline hold_value settled(hold_value found) noexcept {
-    return found.state == is_moving ? detail::sitting(found.seat, found.next) : found;
+    return found.state == is_moving ? detail::sitting(found.seat, goal(found)) : found;
 }
 
 /// Whether another thread may go on with this move once it sees the mask of `next`. What is given back goes
 /// to no CPU.
 inline bool may_go_on(hold_value moving) noexcept {
-    return moving.state == is_moving && moving.next != 0 && moving.next != moving.on;
+    return moving.state == is_moving && (moving.next & is_claimed) == 0 && moving.next != 0 &&
+           moving.next != moving.on;
 }
 
-/// By a thread of the program that puts the thread on another CPU, after it has read `found`. What the word
-/// says then; nothing where it says something else by now.
-inline std::optional<hold_value> begin_move(hold_word& word, hold_value found, std::uint16_t next) noexcept {
-    hold_value moving = detail::with(settled(found), is_moving);
+/// By a thread of the program that puts the thread on another CPU, after it has read `found`, which is no
+/// move or one that it may go on with. is_on(cpu): whether the thread has the mask of CPU `cpu` - 1; asked of
+/// a move. What the word says then; nothing where it says something else by now, or the move is not done.
+template <class IsOn>
+std::optional<hold_value> begin_move(hold_word& word, hold_value found, std::uint16_t next,
+                                     IsOn is_on) noexcept {
+    hold_value mine = found;
+    if (found.state == is_moving) {
+        mine.next |= is_claimed;
+        if (!word.change(found, mine)) return std::nullopt;
+        if (!is_on(found.next)) {
+            word.change(mine, found);
+            return std::nullopt;
+        }
+    }
+    hold_value moving = detail::with(settled(mine), is_moving);
     moving.next = next;
-    if (!word.change(found, moving)) return std::nullopt;
+    if (!word.change(mine, moving)) return std::nullopt;
     return moving;
 }
 
 /// When it has. False: the word is somebody else's by now; see begin_giving_back.
 inline bool end_move(hold_word& word, hold_value moving, hold_state to) noexcept {
     return word.change(moving, {.state = to, .seat = moving.seat, .on = moving.next});
+}
+
+/// By who has set the mask of CPU `set` - 1 and found another word then, while the thread has that mask: the
+/// word may be that of such a move again. False: it is not.
+inline bool end_move_again(hold_word& word, std::uint16_t set) noexcept {
+    const hold_value found = word.read();
+    return may_go_on(found) && found.next == set && word.change(found, settled(found));
 }
 
 /// A word in the hands of a thread of the program that has set a mask and found another word then.

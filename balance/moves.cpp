@@ -20,7 +20,7 @@ constexpr useconds_t between_looks = 20'000;
 // Whether it is the mask of one of the CPUs to which it may have been put.
 bool is_mask_of(const hold_value& held, const cpu_set_t& mask) {
     const auto is = [&](std::uint32_t cpu) { return cpu > 0 && CPU_ISSET(cpu - 1, &mask) != 0; };
-    return CPU_COUNT(&mask) == 1 && (is(held.on) || is(held.next));
+    return CPU_COUNT(&mask) == 1 && (is(held.on) || is(goal(held)));
 }
 
 }  // namespace

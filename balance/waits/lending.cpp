@@ -47,7 +47,7 @@ void give_back(slot& one, pid_t thread, std::uint16_t set, const page& shared) n
     for (int pauses = 0; pauses < most_pauses; ++pauses) {
         const hold_value found = one.held.read();
         const bool is_right = (found.state == is_held || found.state == is_guest) && found.on == set;
-        if (is_right || !has_ours()) return;
+        if (is_right || !has_ours() || end_move_again(one.held, set)) return;
         if (const auto taken = begin_giving_back(one.held, set, pauses >= pauses_until_lost)) {
             // A thread that nobody held may have given itself this mask.
             if (taken->was.state != is_own || has_ours()) set_mask(thread, shared.given);
@@ -62,13 +62,13 @@ bool put(slot& one, hold_value found, hold_state to, std::uint16_t next, const p
     const pid_t thread = one.thread();
     if (thread == 0) return false;
     const hold_value from = settled(found);
-    const auto is_there = [&] { return has_mask(thread, only_on(from.on - 1U)); };
+    const auto is_on = [thread](std::uint16_t cpu) { return has_mask(thread, only_on(cpu - 1U)); };
     // Who puts it somewhere may lose his CPU to it before he can say that it is there; its mask says so.
-    if (found.state == is_moving && !(may_go_on(found) && is_there())) return false;
-    const std::optional<hold_value> moving = begin_move(one.held, found, next);
+    if (found.state == is_moving && !(may_go_on(found) && is_on(from.on))) return false;
+    const std::optional<hold_value> moving = begin_move(one.held, found, next, is_on);
     if (!moving) return false;
     const bool may =
-        one.thread() == thread && shared.lending.load(std::memory_order_acquire) != 0 && is_there();
+        one.thread() == thread && shared.lending.load(std::memory_order_acquire) != 0 && is_on(from.on);
     if (!may) {
         one.held.change(*moving, from);
         return false;

@@ -354,6 +354,10 @@ TEST_CASE("a reader beside the writer sees no mixture of two weights") {
 namespace {
 
 const auto never = [] { FAIL("nobody changes its mask"); };
+const auto nowhere = [](std::uint16_t) {
+    FAIL("nobody moves it");
+    return false;
+};
 
 bool put_on(hold_word& word, std::uint16_t seat) {
     return begin_hold(word) && confirm_hold(word, seat) && end_hold(word);
@@ -404,19 +408,19 @@ TEST_CASE("a_thread_waits_while_its_mask_is_changed_but_not_for_a_killed_control
 
 TEST_CASE("a_held_thread_is_a_guest_elsewhere_and_comes_home") {
     hold_word one{};
-    CHECK_FALSE(begin_move(one, {.state = is_held}, 7));  // it is not
+    CHECK_FALSE(begin_move(one, {.state = is_held}, 7, nowhere));  // it is not
     REQUIRE(put_on(one, 3));
     const hold_value at_home = one.read();
-    std::optional<hold_value> moving = begin_move(one, at_home, 7);
+    std::optional<hold_value> moving = begin_move(one, at_home, 7, nowhere);
     REQUIRE(moving);
-    CHECK_FALSE(begin_move(one, at_home, 8));  // another lender comes too late
+    CHECK_FALSE(begin_move(one, at_home, 8, nowhere));  // another lender comes too late
     CHECK(one.read().on == 3);
     CHECK(one.read().next == 7);
     REQUIRE(end_move(one, *moving, is_guest));
     CHECK(one.read().state == is_guest);
     CHECK(one.read().seat == 3);
     CHECK(one.read().on == 7);
-    moving = begin_move(one, one.read(), one.read().seat);
+    moving = begin_move(one, one.read(), one.read().seat, nowhere);
     REQUIRE((moving && end_move(one, *moving, is_held)));
     CHECK(std::bit_cast<std::uint64_t>(one.read()) == std::bit_cast<std::uint64_t>(at_home));
 }
@@ -424,7 +428,7 @@ TEST_CASE("a_held_thread_is_a_guest_elsewhere_and_comes_home") {
 TEST_CASE("who_releases_waits_for_a_lender_but_not_for_a_killed_one") {
     hold_word one{};
     REQUIRE(put_on(one, 3));
-    const std::optional<hold_value> moving = begin_move(one, one.read(), 7);
+    const std::optional<hold_value> moving = begin_move(one, one.read(), 7, nowhere);
     int pauses = 0;
     const std::optional<hold_value> was = begin_release(one, becomes_held, [&] {
         if (++pauses == 5) end_move(one, *moving, is_guest);
@@ -437,7 +441,7 @@ TEST_CASE("who_releases_waits_for_a_lender_but_not_for_a_killed_one") {
     CHECK(one.read().state == is_own);
 
     REQUIRE(put_on(one, 3));
-    const std::optional<hold_value> lost = begin_move(one, one.read(), 7);
+    const std::optional<hold_value> lost = begin_move(one, one.read(), 7, nowhere);
     const std::optional<hold_value> taken = begin_release(one, is_guarded, [&] { ++pauses; });
     REQUIRE(taken);
     CHECK(pauses > 100);
@@ -453,12 +457,26 @@ TEST_CASE("a_move_in_flight_is_gone_on_with_and_who_began_it_gives_back_what_he_
     REQUIRE(put_on(one, 3));
     const hold_value at_home = one.read();
     CHECK_FALSE(may_go_on(at_home));
-    const std::optional<hold_value> begun = begin_move(one, at_home, 7);
+    const std::optional<hold_value> begun = begin_move(one, at_home, 7, nowhere);
     REQUIRE(begun);
     CHECK(may_go_on(*begun));
     CHECK(settled(*begun).state == is_guest);
     CHECK(settled(*begun).on == 7);
-    const std::optional<hold_value> home = begin_move(one, *begun, 3);
+    // The mask may not be set yet: then the word stays that of who sets it.
+    CHECK_FALSE(begin_move(one, *begun, 3, [&](std::uint16_t cpu) {
+        CHECK(cpu == 7);
+        CHECK_FALSE(may_go_on(one.read()));
+        CHECK(settled(one.read()).on == 7);
+        return false;
+    }));
+    CHECK(std::bit_cast<std::uint64_t>(one.read()) == std::bit_cast<std::uint64_t>(*begun));
+    CHECK_FALSE(end_move_again(one, 8));
+    REQUIRE(end_move_again(one, 7));
+    CHECK(one.read().state == is_guest);
+    CHECK(one.read().on == 7);
+    REQUIRE(one.change(one.read(), *begun));
+    const std::optional<hold_value> home =
+        begin_move(one, *begun, 3, [](std::uint16_t cpu) { return cpu == 7; });
     REQUIRE(home);
     CHECK(home->on == 7);
     CHECK_FALSE(end_move(one, *begun, is_guest));
@@ -473,7 +491,7 @@ TEST_CASE("a_move_in_flight_is_gone_on_with_and_who_began_it_gives_back_what_he_
     end_giving_back(one, *taken);
     CHECK(std::bit_cast<std::uint64_t>(one.read()) == std::bit_cast<std::uint64_t>(at_home));
 
-    REQUIRE(begin_move(one, at_home, 8));  // and is killed
+    REQUIRE(begin_move(one, at_home, 8, nowhere));  // and is killed
     CHECK_FALSE(begin_giving_back(one, 7, false));
     taken = begin_giving_back(one, 7, true);
     REQUIRE(taken);
@@ -530,7 +548,7 @@ TEST_CASE("no_thread_passes_on_a_mask_that_the_controller_or_a_lender_set") {
         for (;; pause()) {
             const hold_value found = word.read();
             const bool sits = found.state == is_held || found.state == is_guest;
-            if ((sits && found.on == set) || mask != set) return;
+            if ((sits && found.on == set) || mask != set || end_move_again(word, set)) return;
             const std::optional<taken_word> taken = begin_giving_back(word, set, false);
             if (!taken) continue;
             if (taken->was.state != is_own || mask == set) mask = given;
@@ -550,7 +568,8 @@ TEST_CASE("no_thread_passes_on_a_mask_that_the_controller_or_a_lender_set") {
                     continue;
                 const bool lends = from.state == is_held;
                 const std::uint16_t next = lends ? own : from.seat;
-                const std::optional<hold_value> moving = begin_move(word, found, next);
+                const std::optional<hold_value> moving =
+                    begin_move(word, found, next, [&](std::uint16_t cpu) { return mask == cpu; });
                 if (!moving) continue;
                 if (mask != from.on) {
                     word.change(*moving, from);
