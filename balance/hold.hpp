@@ -11,7 +11,7 @@
 
 namespace tauto::balance {
 
-enum hold_state : std::uint16_t {
+enum hold_state : std::uint8_t {
     is_own,        ///< it has the program's mask
     is_asked,      ///< the controller looks whether it may change its mask
     becomes_held,  ///< the controller changes its mask
@@ -25,12 +25,15 @@ enum hold_state : std::uint16_t {
 /// What a word says.
 struct hold_value {
     hold_state state = is_own;
+    std::uint8_t mover = 0;  ///< `is_moving`: the lower bits of who moves it, see `set_mover`
     std::uint16_t seat = 0;  ///< 1 + the CPU on which it is held; 0: on several
     std::uint16_t on = 0;    ///< 1 + the CPU to which it was put last
-    std::uint16_t next = 0;  ///< `is_moving`: 1 + the CPU to which it is put, perhaps with `is_claimed`
+    std::uint16_t next = 0;  ///< `is_moving`: 1 + the CPU to which it is put (`goal`), and the bits above it
 };
-/// In `next`: another thread looks whether the mask is that of this CPU, to go on from there.
+/// In `next`: another thread looks whether the mask is that of the goal, to go on from there.
 constexpr std::uint16_t is_claimed = 0x8000;
+/// In `next`: 1 + a CPU. The three bits above are the upper ones of who moves it.
+constexpr std::uint16_t goal_bits = 0x07ff;
 static_assert(sizeof(hold_value) == sizeof(std::uint64_t));
 
 /// Of one thread. The controller goes from `is_own` over `is_asked` and `becomes_held` to `is_held`, and from
@@ -140,7 +143,13 @@ inline hold_value sitting(std::uint16_t seat, std::uint16_t on) noexcept {
 
 /// 1 + the CPU to which a thread with such a word is put.
 inline std::uint16_t goal(hold_value moving) noexcept {
-    return static_cast<std::uint16_t>(moving.next & ~is_claimed);
+    return moving.next & goal_bits;
+}
+
+/// 1 + the place of a slot. With each move its own, so that none is taken for another one's.
+inline void set_mover(hold_value& moving, std::uint32_t mover) noexcept {
+    moving.mover = static_cast<std::uint8_t>(mover & 0xff);
+    moving.next = static_cast<std::uint16_t>(goal(moving) | ((mover >> 8 & 7) << 11));
 }
 
 /// Where the thread is, or will be when it has been put there.
@@ -151,8 +160,8 @@ inline hold_value settled(hold_value found) noexcept {
 /// Whether another thread may go on with this move once it sees the mask of `next`. What is given back goes
 /// to no CPU.
 inline bool may_go_on(hold_value moving) noexcept {
-    return moving.state == is_moving && (moving.next & is_claimed) == 0 && moving.next != 0 &&
-           moving.next != moving.on;
+    return moving.state == is_moving && (moving.next & is_claimed) == 0 && goal(moving) != 0 &&
+           goal(moving) != moving.on;
 }
 
 /// By a thread of the program that puts the thread on another CPU, after it has read `found`, which is no
@@ -160,32 +169,26 @@ inline bool may_go_on(hold_value moving) noexcept {
 /// a move. What the word says then; nothing where it says something else by now, or the move is not done.
 template <class IsOn>
 std::optional<hold_value> begin_move(hold_word& word, hold_value found, std::uint16_t next,
-                                     IsOn is_on) noexcept {
+                                     std::uint32_t mover, IsOn is_on) noexcept {
     hold_value mine = found;
     if (found.state == is_moving) {
         mine.next |= is_claimed;
         if (!word.change(found, mine)) return std::nullopt;
-        if (!is_on(found.next)) {
+        if (!is_on(goal(found))) {
             word.change(mine, found);
             return std::nullopt;
         }
     }
     hold_value moving = detail::with(settled(mine), is_moving);
     moving.next = next;
+    set_mover(moving, mover);
     if (!word.change(mine, moving)) return std::nullopt;
     return moving;
 }
 
-/// When it has. False: the word is somebody else's by now; see begin_giving_back.
+/// When it has. False: the word is somebody else's by now, perhaps for a moment; see begin_giving_back.
 inline bool end_move(hold_word& word, hold_value moving, hold_state to) noexcept {
-    return word.change(moving, {.state = to, .seat = moving.seat, .on = moving.next});
-}
-
-/// By who has set the mask of CPU `set` - 1 and found another word then, while the thread has that mask: the
-/// word may be that of such a move again. False: it is not.
-inline bool end_move_again(hold_word& word, std::uint16_t set) noexcept {
-    const hold_value found = word.read();
-    return may_go_on(found) && found.next == set && word.change(found, settled(found));
+    return word.change(moving, {.state = to, .seat = moving.seat, .on = goal(moving)});
 }
 
 /// A word in the hands of a thread of the program that has set a mask and found another word then.
@@ -196,8 +199,9 @@ struct taken_word {
 
 /// Before it gives the thread the program's mask in place of that of CPU `set` - 1. `lost`: it has waited for
 /// so long that whoever moves the thread must have been killed. Nothing where the word is another's, or says
-/// what was set.
-inline std::optional<taken_word> begin_giving_back(hold_word& word, std::uint16_t set, bool lost) noexcept {
+/// what was set. `mover`: as of begin_move.
+inline std::optional<taken_word> begin_giving_back(hold_word& word, std::uint16_t set, std::uint32_t mover,
+                                                   bool lost) noexcept {
     const hold_value found = word.read();
     const bool sits = found.state == is_held || found.state == is_guest;
     taken_word taken;
@@ -211,6 +215,7 @@ inline std::optional<taken_word> begin_giving_back(hold_word& word, std::uint16_
         return std::nullopt;
     taken.now = has_programs_mask(found.state) ? hold_value{.state = is_moving, .seat = set, .on = set}
                                                : detail::with(taken.was, is_moving);
+    set_mover(taken.now, mover);
     if (!word.change(found, taken.now)) return std::nullopt;
     return taken;
 }

@@ -41,14 +41,22 @@ void sleep_shortly() noexcept {
     syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &length, nullptr);
 }
 
-// Where the mask of CPU `set` - 1 was set, but the word is another's by now.
-void give_back(slot& one, pid_t thread, std::uint16_t set, const page& shared) noexcept {
+// 1 + the place of this thread's slot; 0: it has none.
+std::uint32_t this_mover(const page& shared) noexcept {
+    return this_thread.own == nullptr ? 0
+                                      : static_cast<std::uint32_t>(this_thread.own - shared.slots.data()) + 1;
+}
+
+// Where the mask of a move was set, but the word is another's by now.
+void give_back(slot& one, pid_t thread, hold_value moving, hold_state to, const page& shared) noexcept {
+    const std::uint16_t set = goal(moving);
     const auto has_ours = [&] { return one.thread() == thread && has_mask(thread, only_on(set - 1U)); };
     for (int pauses = 0; pauses < most_pauses; ++pauses) {
         const hold_value found = one.held.read();
         const bool is_right = (found.state == is_held || found.state == is_guest) && found.on == set;
-        if (is_right || !has_ours() || end_move_again(one.held, set)) return;
-        if (const auto taken = begin_giving_back(one.held, set, pauses >= pauses_until_lost)) {
+        if (is_right || !has_ours() || end_move(one.held, moving, to)) return;
+        const bool lost = pauses >= pauses_until_lost;
+        if (const auto taken = begin_giving_back(one.held, set, this_mover(shared), lost)) {
             // A thread that nobody held may have given itself this mask.
             if (taken->was.state != is_own || has_ours()) set_mask(thread, shared.given);
             return end_giving_back(one.held, *taken);
@@ -60,12 +68,13 @@ void give_back(slot& one, pid_t thread, std::uint16_t set, const page& shared) n
 // A thread that has another mask than that of its CPU was pinned by the program, and stays.
 bool put(slot& one, hold_value found, hold_state to, std::uint16_t next, const page& shared) noexcept {
     const pid_t thread = one.thread();
-    if (thread == 0) return false;
+    const std::uint32_t mover = this_mover(shared);
+    if (thread == 0 || mover == 0) return false;
     const hold_value from = settled(found);
     const auto is_on = [thread](std::uint16_t cpu) { return has_mask(thread, only_on(cpu - 1U)); };
     // Who puts it somewhere may lose his CPU to it before he can say that it is there; its mask says so.
     if (found.state == is_moving && !(may_go_on(found) && is_on(from.on))) return false;
-    const std::optional<hold_value> moving = begin_move(one.held, found, next, is_on);
+    const std::optional<hold_value> moving = begin_move(one.held, found, next, mover, is_on);
     if (!moving) return false;
     const bool may =
         one.thread() == thread && shared.lending.load(std::memory_order_acquire) != 0 && is_on(from.on);
@@ -75,7 +84,7 @@ bool put(slot& one, hold_value found, hold_state to, std::uint16_t next, const p
     }
     set_mask(thread, only_on(next - 1U));
     if (end_move(one.held, *moving, to)) return true;
-    give_back(one, thread, next, shared);
+    give_back(one, thread, *moving, to, shared);
     return false;
 }
 

@@ -408,19 +408,19 @@ TEST_CASE("a_thread_waits_while_its_mask_is_changed_but_not_for_a_killed_control
 
 TEST_CASE("a_held_thread_is_a_guest_elsewhere_and_comes_home") {
     hold_word one{};
-    CHECK_FALSE(begin_move(one, {.state = is_held}, 7, nowhere));  // it is not
+    CHECK_FALSE(begin_move(one, {.state = is_held}, 7, 1, nowhere));  // it is not
     REQUIRE(put_on(one, 3));
     const hold_value at_home = one.read();
-    std::optional<hold_value> moving = begin_move(one, at_home, 7, nowhere);
+    std::optional<hold_value> moving = begin_move(one, at_home, 7, 1, nowhere);
     REQUIRE(moving);
-    CHECK_FALSE(begin_move(one, at_home, 8, nowhere));  // another lender comes too late
+    CHECK_FALSE(begin_move(one, at_home, 8, 1, nowhere));  // another lender comes too late
     CHECK(one.read().on == 3);
     CHECK(one.read().next == 7);
     REQUIRE(end_move(one, *moving, is_guest));
     CHECK(one.read().state == is_guest);
     CHECK(one.read().seat == 3);
     CHECK(one.read().on == 7);
-    moving = begin_move(one, one.read(), one.read().seat, nowhere);
+    moving = begin_move(one, one.read(), one.read().seat, 1, nowhere);
     REQUIRE((moving && end_move(one, *moving, is_held)));
     CHECK(std::bit_cast<std::uint64_t>(one.read()) == std::bit_cast<std::uint64_t>(at_home));
 }
@@ -428,7 +428,7 @@ TEST_CASE("a_held_thread_is_a_guest_elsewhere_and_comes_home") {
 TEST_CASE("who_releases_waits_for_a_lender_but_not_for_a_killed_one") {
     hold_word one{};
     REQUIRE(put_on(one, 3));
-    const std::optional<hold_value> moving = begin_move(one, one.read(), 7, nowhere);
+    const std::optional<hold_value> moving = begin_move(one, one.read(), 7, 1, nowhere);
     int pauses = 0;
     const std::optional<hold_value> was = begin_release(one, becomes_held, [&] {
         if (++pauses == 5) end_move(one, *moving, is_guest);
@@ -441,7 +441,7 @@ TEST_CASE("who_releases_waits_for_a_lender_but_not_for_a_killed_one") {
     CHECK(one.read().state == is_own);
 
     REQUIRE(put_on(one, 3));
-    const std::optional<hold_value> lost = begin_move(one, one.read(), 7, nowhere);
+    const std::optional<hold_value> lost = begin_move(one, one.read(), 7, 1, nowhere);
     const std::optional<hold_value> taken = begin_release(one, is_guarded, [&] { ++pauses; });
     REQUIRE(taken);
     CHECK(pauses > 100);
@@ -457,51 +457,46 @@ TEST_CASE("a_move_in_flight_is_gone_on_with_and_who_began_it_gives_back_what_he_
     REQUIRE(put_on(one, 3));
     const hold_value at_home = one.read();
     CHECK_FALSE(may_go_on(at_home));
-    const std::optional<hold_value> begun = begin_move(one, at_home, 7, nowhere);
+    const std::optional<hold_value> begun = begin_move(one, at_home, 7, 1, nowhere);
     REQUIRE(begun);
     CHECK(may_go_on(*begun));
     CHECK(settled(*begun).state == is_guest);
     CHECK(settled(*begun).on == 7);
     // The mask may not be set yet: then the word stays that of who sets it.
-    CHECK_FALSE(begin_move(one, *begun, 3, [&](std::uint16_t cpu) {
+    CHECK_FALSE(begin_move(one, *begun, 3, 2, [&](std::uint16_t cpu) {
         CHECK(cpu == 7);
         CHECK_FALSE(may_go_on(one.read()));
         CHECK(settled(one.read()).on == 7);
         return false;
     }));
     CHECK(std::bit_cast<std::uint64_t>(one.read()) == std::bit_cast<std::uint64_t>(*begun));
-    CHECK_FALSE(end_move_again(one, 8));
-    REQUIRE(end_move_again(one, 7));
-    CHECK(one.read().state == is_guest);
-    CHECK(one.read().on == 7);
-    REQUIRE(one.change(one.read(), *begun));
     const std::optional<hold_value> home =
-        begin_move(one, *begun, 3, [](std::uint16_t cpu) { return cpu == 7; });
+        begin_move(one, *begun, 3, 300, [](std::uint16_t cpu) { return cpu == 7; });
     REQUIRE(home);
     CHECK(home->on == 7);
     CHECK_FALSE(end_move(one, *begun, is_guest));
-    CHECK_FALSE(begin_giving_back(one, 7, false));  // another thread has the word
+    CHECK_FALSE(begin_giving_back(one, 7, 1, false));  // another thread has the word
     REQUIRE(end_move(one, *home, is_held));
     CHECK(std::bit_cast<std::uint64_t>(one.read()) == std::bit_cast<std::uint64_t>(at_home));
-    CHECK_FALSE(begin_giving_back(one, 3, false));  // it says what was set
+    CHECK_FALSE(begin_giving_back(one, 3, 1, false));  // it says what was set
 
-    std::optional<taken_word> taken = begin_giving_back(one, 7, false);
+    std::optional<taken_word> taken = begin_giving_back(one, 7, 1, false);
     REQUIRE(taken);
     CHECK_FALSE(may_go_on(one.read()));
     end_giving_back(one, *taken);
     CHECK(std::bit_cast<std::uint64_t>(one.read()) == std::bit_cast<std::uint64_t>(at_home));
 
-    REQUIRE(begin_move(one, at_home, 8, nowhere));  // and is killed
-    CHECK_FALSE(begin_giving_back(one, 7, false));
-    taken = begin_giving_back(one, 7, true);
+    REQUIRE(begin_move(one, at_home, 8, 1, nowhere));  // and is killed
+    CHECK_FALSE(begin_giving_back(one, 7, 1, false));
+    taken = begin_giving_back(one, 7, 1, true);
     REQUIRE(taken);
     end_giving_back(one, *taken);
     CHECK(std::bit_cast<std::uint64_t>(one.read()) == std::bit_cast<std::uint64_t>(at_home));
 
     REQUIRE(begin_release(one, becomes_held, never));
-    CHECK_FALSE(begin_giving_back(one, 7, true));
+    CHECK_FALSE(begin_giving_back(one, 7, 1, true));
     leave_hold(one);
-    taken = begin_giving_back(one, 7, false);
+    taken = begin_giving_back(one, 7, 1, false);
     REQUIRE(taken);
     CHECK(taken->was.state == is_own);
     CHECK_FALSE(begin_hold(one));
@@ -544,12 +539,13 @@ TEST_CASE("no_thread_passes_on_a_mask_that_the_controller_or_a_lender_set") {
             }
         }
     });
-    const auto give_back = [&](std::uint16_t set) {
+    const auto give_back = [&](hold_value moving, hold_state to, std::uint16_t own) {
+        const std::uint16_t set = goal(moving);
         for (;; pause()) {
             const hold_value found = word.read();
             const bool sits = found.state == is_held || found.state == is_guest;
-            if ((sits && found.on == set) || mask != set || end_move_again(word, set)) return;
-            const std::optional<taken_word> taken = begin_giving_back(word, set, false);
+            if ((sits && found.on == set) || mask != set || end_move(word, moving, to)) return;
+            const std::optional<taken_word> taken = begin_giving_back(word, set, own, false);
             if (!taken) continue;
             if (taken->was.state != is_own || mask == set) mask = given;
             return end_giving_back(word, *taken);
@@ -563,13 +559,13 @@ TEST_CASE("no_thread_passes_on_a_mask_that_the_controller_or_a_lender_set") {
                 const hold_value found = word.read();
                 const hold_value from = settled(found);
                 const bool in_flight = found.state == is_moving;
-                if (in_flight ? !may_go_on(found) || mask != found.next
+                if (in_flight ? !may_go_on(found) || mask != goal(found)
                               : found.state != is_held && found.state != is_guest)
                     continue;
                 const bool lends = from.state == is_held;
                 const std::uint16_t next = lends ? own : from.seat;
                 const std::optional<hold_value> moving =
-                    begin_move(word, found, next, [&](std::uint16_t cpu) { return mask == cpu; });
+                    begin_move(word, found, next, own, [&](std::uint16_t cpu) { return mask == cpu; });
                 if (!moving) continue;
                 if (mask != from.on) {
                     word.change(*moving, from);
@@ -577,8 +573,9 @@ TEST_CASE("no_thread_passes_on_a_mask_that_the_controller_or_a_lender_set") {
                 }
                 mask = next;
                 if (own == 11) pause();  // what another one goes on with
-                if (!end_move(word, *moving, lends ? is_guest : is_held))
-                    give_back(next);
+                const hold_state to = lends ? is_guest : is_held;
+                if (!end_move(word, *moving, to))
+                    give_back(*moving, to, own);
                 else
                     ++(in_flight ? gone_on : moved);
             }

@@ -968,7 +968,8 @@ TEST_CASE("a_thread_that_is_on_anothers_cpu_has_its_own_mask_again_when_it_is_re
             moves mover;
             REQUIRE(mover.hold(sleeper.pid(), first, before, &marks, number(first)) == moves::outcome::moved);
             REQUIRE(end_hold(marks.held));
-            const auto moving = begin_move(marks.held, marks.held.read(), number(second));
+            const auto moving = begin_move(marks.held, marks.held.read(), number(second), 1,
+                                           [](std::uint16_t) { return false; });
             REQUIRE(moving);
             REQUIRE(sched_setaffinity(sleeper.pid(), sizeof second, &second) == 0);
             if (!killed) REQUIRE(end_move(marks.held, *moving, is_guest));
