@@ -191,6 +191,18 @@ inline bool end_move(hold_word& word, hold_value moving, hold_state to) noexcept
     return word.change(moving, {.state = to, .seat = moving.seat, .on = goal(moving)});
 }
 
+/// Instead, where it has not been done: the word says `from` again. `pause` is called while another thread
+/// claims the move.
+template <class Pause>
+void cancel_move(hold_word& word, hold_value moving, hold_value from, Pause pause) noexcept {
+    for (int pauses = 0; !word.change(moving, from) && pauses < detail::most_pauses; ++pauses) {
+        hold_value found = word.read();
+        found.next &= static_cast<std::uint16_t>(~is_claimed);
+        if (std::bit_cast<std::uint64_t>(found) != std::bit_cast<std::uint64_t>(moving)) return;
+        pause();
+    }
+}
+
 /// A word in the hands of a thread of the program that has set a mask and found another word then.
 struct taken_word {
     hold_value was;

@@ -3,7 +3,8 @@
  *
  * One thread. Its owner, which is the thread itself, now and then starts what would inherit its mask, and may pin
  * itself. The controller puts it on one seat and later on another, and releases it each time. LENDERS threads that
- * wait take it onto their CPUs and send it home, and go on with what another one has begun once they see the mask.
+ * wait take it onto their CPUs and send it home, and go on with what another one has begun once they see the mask;
+ * each has TURNS, the first lender MORE_TURNS more.
  * KILLS processes (the controller, or that of a lender) are killed at
  * any step; a guard releases what a killed controller held. A word that nobody gives back is taken away; with LATE
  * also one whose holder is only slow, and then nobody is killed.
@@ -15,7 +16,7 @@
  *
  * Mutants, each of which must fail: NO_WORD_TO_MOVE, GUEST_UNKNOWN, LOST_WORD_IGNORED, LOST_HOLD_IGNORED,
  * OWN_MASK_WIDENED, GUARD_AS_CONTROLLER, ASKED_AS_HELD, NEXT_UNKNOWN, MASK_NOT_SEEN,
- * SET_RIGHT_WITHOUT_WORD.
+ * SET_RIGHT_WITHOUT_WORD, NOT_CLAIMED, MOVES_ALIKE.
  */
 #ifndef LENDERS
 #define LENDERS 2
@@ -25,6 +26,12 @@
 #endif
 #ifndef KILLS
 #define KILLS 1
+#endif
+#ifndef TURNS
+#define TURNS 2
+#endif
+#ifndef MORE_TURNS
+#define MORE_TURNS 0
 #endif
 
 /* Words. */
@@ -42,17 +49,19 @@
 #define PINNED 9
 #define SEATS 2
 
-/* hold_word: these four change in one step. */
+/* hold_word: these six change in one step. */
 byte word = OWN; /* its state */
 byte seat;
 byte on;
 byte next;
+byte mover;  /* whose move it is */
+bit claimed; /* by another lender, which looks at the mask */
 bit lending;
 byte mask = GIVEN;
 byte narrow; /* the mask in the controller's list, which its guard reads; 0: none */
 
 /* Ghosts. */
-byte mover;             /* who has the word MOVING */
+byte has_it;            /* who has the word MOVING */
 bit dead[LENDERS + 1];
 bit ended[LENDERS + 1]; /* the last is the controller */
 byte kills = KILLS;
@@ -82,7 +91,7 @@ inline begin_release(by) {
         :: word == OWN || word == STAYS -> got = 0
         :: word == ASKED -> word = OWN; got = 0
         :: word == BECOMES || word == HELD || word == GUEST -> word = by; got = 1
-        :: word == MOVING && IS_LOST(mover) -> word = by; got = 1
+        :: word == MOVING && IS_LOST(has_it) -> word = by; claimed = 0; got = 1
         fi;
         was_on = on;
         was_next = next
@@ -238,12 +247,64 @@ proctype guard() {
     guard_ended = 1
 }
 
+#ifdef MOVES_ALIKE
+#define IS_SAME_MOVER(who) (1)
+#else
+#define IS_SAME_MOVER(who) (mover == (who))
+#endif
+/* Of a lender that has begun a move from `was_on` to `put_on`. */
+#define IS_MY_MOVE \
+    (word == MOVING && IS_SAME_MOVER(me) && !claimed && seat == was_seat && on == was_on && next == put_on)
+/* Perhaps claimed. */
+#define SAYS_MY_MOVE \
+    (word == MOVING && IS_SAME_MOVER(me) && seat == was_seat && on == was_on && next == put_on)
+/* end_move, or cancel_move: `back` is what the word was. */
+inline leave_my_move(back) {
+    do
+    ::  d_step {
+            got = IS_MY_MOVE;
+            if
+            :: got && may -> end_my_move()
+            :: got && !may -> word = back; next = 0
+            :: else
+            fi
+        };
+        if
+        :: got || may || !SAYS_MY_MOVE -> break
+        :: !got && !may && SAYS_MY_MOVE ->
+            !claimed || !SAYS_MY_MOVE || IS_LOST(has_it);
+            if
+            :: claimed && SAYS_MY_MOVE -> break
+            :: else
+            fi
+        fi
+    od
+}
+inline end_my_move() {
+    word = (next == seat -> HELD : GUEST);
+    on = next;
+    next = 0
+}
+
 /* By a lender that has set the mask `put_on` and finds that the word is not his any more: gives back the program's
  * mask, with the word in his hands, unless the mask has changed or is what the word says. */
 inline set_right() {
 #ifdef SET_RIGHT_WITHOUT_WORD
+    do
+    ::  d_step {
+            got = IS_MY_MOVE;
+            if
+            :: got -> end_my_move()
+            :: else
+            fi
+        };
+        if
+        :: got || !SAYS_MY_MOVE -> break
+        :: else -> !claimed || !SAYS_MY_MOVE
+        fi
+    od;
     if
-    :: mask == put_on -> mask = GIVEN
+    :: !got && mask == put_on -> mask = GIVEN
     :: else
     fi
 #else
@@ -251,8 +312,19 @@ inline set_right() {
     :: mask != put_on || ((word == HELD || word == GUEST) && on == put_on) -> break
     :: mask == put_on ->
         d_step {
+            got = IS_MY_MOVE;
+            if
+            :: got -> end_my_move()
+            :: else
+            fi
+        };
+        if
+        :: got -> break
+        :: else
+        fi;
+        d_step {
             got = (word == OWN || word == ASKED || ((word == HELD || word == GUEST) && on != put_on) ||
-                   (word == MOVING && IS_LOST(mover)));
+                   (word == MOVING && IS_LOST(has_it)));
             if
             :: got ->
                 if
@@ -264,7 +336,9 @@ inline set_right() {
                 was_on = on;
                 next = 0;
                 word = MOVING;
-                mover = me
+                claimed = 0;
+                mover = me;
+                has_it = me
             :: else
             fi
         };
@@ -277,7 +351,7 @@ inline set_right() {
             fi;
             may_die(me);
             d_step {
-                got = (word == MOVING && seat == was_seat && on == was_on && next == 0);
+                got = (word == MOVING && IS_SAME_MOVER(me) && seat == was_seat && on == was_on && next == 0);
                 if
                 :: got && was_word == OWN -> word = OWN; seat = 0; on = 0
                 :: got && was_word != OWN -> word = was_word
@@ -286,7 +360,8 @@ inline set_right() {
             };
             break
         :: !got -> /* it comes back, if need be by the guard */
-            word == OWN || word == ASKED || word == HELD || word == GUEST || (word == MOVING && IS_LOST(mover))
+            word == OWN || word == ASKED || word == HELD || word == GUEST || (word == MOVING && IS_LOST(has_it)) ||
+                IS_MY_MOVE
         fi
     od;
     skip
@@ -307,6 +382,7 @@ inline put(from, to, home) {
 #else
             word = MOVING;
             mover = me;
+            has_it = me;
             next = put_on
 #endif
         :: else
@@ -322,14 +398,7 @@ inline put(from, to, home) {
         :: else
         fi;
 #ifndef NO_WORD_TO_MOVE
-        d_step {
-            got = (word == MOVING && seat == was_seat && on == was_on && next == put_on);
-            if
-            :: got && may -> word = to; on = put_on; next = 0
-            :: got && !may -> word = from; next = 0
-            :: else
-            fi
-        };
+        leave_my_move(from);
 #ifndef LOST_WORD_IGNORED
         if
         :: !got && may -> set_right()
@@ -349,28 +418,64 @@ inline put(from, to, home) {
 /* The same, where another lender has put it somewhere and has not said so yet. */
 inline go_on() {
 #ifdef MASK_NOT_SEEN
-#define MAY_GO_ON (word == MOVING && mover != me && next != 0 && next != on)
+#define IS_SEEN(cpu) (1)
 #else
-#define MAY_GO_ON (word == MOVING && mover != me && next != 0 && next != on && mask == next)
+#define IS_SEEN(cpu) (mask == (cpu))
 #endif
     d_step {
-        got = MAY_GO_ON;
+        got = (word == MOVING && mover != me && !claimed && next != 0 && next != on && IS_SEEN(next));
+        was_mover = mover;
         was_seat = seat;
         from_on = on;
         was_on = next;
         put_on = (was_on == was_seat -> me + SEATS + 1 : was_seat)
     };
+#define IS_FOUND \
+    (word == MOVING && IS_SAME_MOVER(was_mover) && seat == was_seat && on == from_on && next == was_on)
+    /* begin_move */
     if
     :: !got
     :: got ->
-        /* begin_move */
+#ifndef NOT_CLAIMED
         d_step {
-            got = (word == MOVING && seat == was_seat && on == from_on && next == was_on);
+            got = (IS_FOUND && !claimed);
             if
-            :: got -> mover = me; on = was_on; next = put_on
+            :: got -> claimed = 1; has_it = me
             :: else
             fi
         };
+        if
+        :: got ->
+            may_die(me);
+            got = IS_SEEN(was_on);
+            if
+            :: !got ->
+                d_step {
+                    if
+                    :: IS_FOUND && claimed -> claimed = 0; has_it = mover
+                    :: else
+                    fi
+                }
+            :: else
+            fi
+        :: else
+        fi;
+#endif
+        if
+        :: got ->
+            d_step {
+#ifdef NOT_CLAIMED
+                got = (IS_FOUND && !claimed);
+#else
+                got = (IS_FOUND && claimed);
+#endif
+                if
+                :: got -> claimed = 0; mover = me; has_it = me; on = was_on; next = put_on
+                :: else
+                fi
+            }
+        :: else
+        fi;
         if
         :: !got
         :: got ->
@@ -380,21 +485,14 @@ inline go_on() {
             :: may -> mask = put_on; may_die(me)
             :: else
             fi;
-            d_step {
-                got = (word == MOVING && seat == was_seat && on == was_on && next == put_on);
-                if
-                :: got && may -> word = (put_on == seat -> HELD : GUEST); on = put_on; next = 0
-                :: got && !may -> word = (was_on == seat -> HELD : GUEST); next = 0
-                :: else
-                fi
-            };
+            leave_my_move((was_on == was_seat -> HELD : GUEST));
             if
             :: !got && may -> set_right()
             :: else
             fi
         fi
     fi;
-    d_step { got = 0; may = 0; put_on = 0; was_on = 0; was_seat = 0; from_on = 0; was_word = 0 }
+    d_step { got = 0; may = 0; put_on = 0; was_on = 0; was_seat = 0; from_on = 0; was_word = 0; was_mover = 0 }
 }
 
 proctype lender(byte me) {
@@ -403,18 +501,22 @@ proctype lender(byte me) {
     byte was_on;
     byte from_on;
     byte was_word;
+    byte was_mover;
+    byte turn = 0;
     bit got;
     bit may;
 
-    if
-    :: put(HELD, GUEST, 0)
-    :: go_on()
-    fi;
-    may_die(me);
-    if
-    :: put(GUEST, HELD, 1)
-    :: go_on()
-    fi;
+    do
+    :: turn < TURNS + (me == 0 -> MORE_TURNS : 0) ->
+        if
+        :: turn % 2 == 0 -> put(HELD, GUEST, 0)
+        :: turn % 2 == 1 -> put(GUEST, HELD, 1)
+        :: go_on()
+        fi;
+        turn++;
+        may_die(me)
+    :: else -> break
+    od;
 killed:
     ended[me] = 1
 }
@@ -436,12 +538,13 @@ proctype owner() {
 #ifdef LATE
             :: word == GUARDED -> was_held = 1
 #endif
-            :: word == MOVING && IS_LOST(mover) -> was_held = 1
+            :: word == MOVING && IS_LOST(has_it) -> was_held = 1
             fi;
             word = STAYS;
             seat = 0;
             on = 0;
-            next = 0
+            next = 0;
+            claimed = 0
         };
         if
         :: was_held -> mask = GIVEN

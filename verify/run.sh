@@ -151,7 +151,9 @@ idle_team      safety  deadlock   WAKES_FIRST
 idle_team      safety  deadlock   WAITS_WHILE_ODD WISHES=5
 hold           safety  pass       KILLS=0
 hold           safety  pass       LENDERS=1 KILLS=2
-hold           safety  pass       STARTS=1
+hold           safety  pass       STARTS=1 TURNS=1 MORE_TURNS=1
+hold           safety  pass       STARTS=0
+hold           safety  pass       STARTS=1 KILLS=0 MORE_TURNS=1
 hold           safety  pass       LATE LENDERS=1
 hold           safety  pass       LATE STARTS=0
 hold           safety  assertion  NO_WORD_TO_MOVE KILLS=0
@@ -164,6 +166,8 @@ hold           safety  assertion  ASKED_AS_HELD LENDERS=1
 hold           safety  assertion  NEXT_UNKNOWN
 hold           safety  assertion  MASK_NOT_SEEN
 hold           safety  assertion  SET_RIGHT_WITHOUT_WORD KILLS=0
+hold           safety  assertion  NOT_CLAIMED STARTS=1 KILLS=0 MORE_TURNS=1
+hold           safety  assertion  MOVES_ALIKE STARTS=1 KILLS=0 MORE_TURNS=2
 row            safety  pass
 row            safety  pass       WATCHER RUNS=1
 row            safety  pass       HELPERS=2 RUNS=1

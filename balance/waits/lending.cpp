@@ -79,7 +79,7 @@ bool put(slot& one, hold_value found, hold_state to, std::uint16_t next, const p
     const bool may =
         one.thread() == thread && shared.lending.load(std::memory_order_acquire) != 0 && is_on(from.on);
     if (!may) {
-        one.held.change(*moving, from);
+        cancel_move(one.held, *moving, from, sleep_shortly);
         return false;
     }
     set_mask(thread, only_on(next - 1U));

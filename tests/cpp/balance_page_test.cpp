@@ -462,7 +462,19 @@ TEST_CASE("a_move_in_flight_is_gone_on_with_and_who_began_it_gives_back_what_he_
     CHECK(may_go_on(*begun));
     CHECK(settled(*begun).state == is_guest);
     CHECK(settled(*begun).on == 7);
-    // The mask may not be set yet: then the word stays that of who sets it.
+    // The mask may not be set yet: then the word stays that of who sets it, who may wait for that, too.
+    hold_value claimed = *begun;
+    claimed.next |= is_claimed;
+    REQUIRE(one.change(*begun, claimed));
+    int waited = 0;
+    cancel_move(one, *begun, at_home, [&] {
+        if (++waited == 3) one.change(claimed, *begun);
+    });
+    CHECK(waited == 3);
+    CHECK(one.read().state == is_held);
+    cancel_move(one, *begun, *begun, never);  // it is another's by now
+    CHECK(one.read().state == is_held);
+    REQUIRE(one.change(at_home, *begun));
     CHECK_FALSE(begin_move(one, *begun, 3, 2, [&](std::uint16_t cpu) {
         CHECK(cpu == 7);
         CHECK_FALSE(may_go_on(one.read()));
@@ -568,7 +580,7 @@ TEST_CASE("no_thread_passes_on_a_mask_that_the_controller_or_a_lender_set") {
                     begin_move(word, found, next, own, [&](std::uint16_t cpu) { return mask == cpu; });
                 if (!moving) continue;
                 if (mask != from.on) {
-                    word.change(*moving, from);
+                    cancel_move(word, *moving, from, pause);
                     continue;
                 }
                 mask = next;
