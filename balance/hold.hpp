@@ -30,11 +30,11 @@ struct hold_value {
     std::uint16_t on = 0;    ///< 1 + the CPU to which it was put last
     std::uint16_t next = 0;  ///< `is_moving`: 1 + the CPU to which it is put (`goal`), and the bits above it
 };
+static_assert(sizeof(hold_value) == sizeof(std::uint64_t));
 /// In `next`: another thread looks whether the mask is that of the goal, to go on from there.
 constexpr std::uint16_t is_claimed = 0x8000;
 /// In `next`: 1 + a CPU. The three bits above are the upper ones of who moves it.
 constexpr std::uint16_t goal_bits = 0x07ff;
-static_assert(sizeof(hold_value) == sizeof(std::uint64_t));
 
 /// Of one thread. The controller goes from `is_own` over `is_asked` and `becomes_held` to `is_held`, and from
 /// there over `becomes_held` to `is_own`. A thread of the program that waits may lend its CPU to one that is
@@ -45,13 +45,14 @@ static_assert(sizeof(hold_value) == sizeof(std::uint64_t));
 /// word with `becomes_held` is the controller's, with `is_guarded` its guard's, with `is_moving` that of
 /// the one who set it, with `stays_own` the thread's. Nobody else changes such a word, but for two things.
 /// Who waited for too long takes it away, because the one who had it may have been killed. And once the mask
-/// is that of `next`, any thread of the program may go on from there: whoever moves a thread to his own CPU
-/// may lose it to that thread before he has changed the word. He claims the word, looks at the mask, and
-/// leaves the word as it was where the mask is another: the same word may be that of a later move, whose mask
-/// is not set yet. So who has set a mask and finds another word says that it is there, where the word is his
-/// move again. Else he takes the word once more, and gives the thread the program's mask unless the mask has
-/// changed or is what the word says. Whoever was killed, the mask is the program's or that of `seat`, `on` or
-/// `next`. verify/hold.pml has the steps.
+/// is that of `goal`, any thread of the program may go on from there: whoever moves a thread to his own CPU
+/// may lose it to that thread before he has changed the word. That other one claims the word, looks at the
+/// mask, and leaves the word as it was where the mask is another: it may say a later move to the same CPU,
+/// whose mask is not set yet. The word says whose move it is, so no two moves under way have the same. Who
+/// has set a mask and finds another word ends his move where the word says it again. Else he takes the word
+/// once more, and gives the thread the program's mask unless the mask has changed or is what the word says.
+/// Whoever was killed, the mask is the program's or that of `seat`, `on` or `goal`. verify/hold.pml has the
+/// steps.
 ///
 /// Memory orders: each change is an acquire and a release, so that a change of the mask stays between those
 /// of the word. No other data hang on it: who only chooses a thread reads it relaxed, and compares the whole
