@@ -31,9 +31,9 @@ struct hold_value {
     std::uint16_t next = 0;  ///< `is_moving`: 1 + the CPU to which it is put (`goal`), and the bits above it
 };
 static_assert(sizeof(hold_value) == sizeof(std::uint64_t));
-/// In `next`: another thread looks whether the mask is that of the goal, to go on from there.
+/// A bit of `next`: another thread looks whether the mask is that of the goal, to go on from there.
 constexpr std::uint16_t is_claimed = 0x8000;
-/// In `next`: 1 + a CPU. The three bits above are the upper ones of who moves it.
+/// The bits of `next` that are the goal. The three above them are the upper ones of who moves it.
 constexpr std::uint16_t goal_bits = 0x07ff;
 
 /// Of one thread. The controller goes from `is_own` over `is_asked` and `becomes_held` to `is_held`, and from
@@ -147,7 +147,7 @@ inline std::uint16_t goal(hold_value moving) noexcept {
     return moving.next & goal_bits;
 }
 
-/// 1 + the place of a slot. With each move its own, so that none is taken for another one's.
+/// `mover`: 1 + the place of the slot of the thread that moves it.
 inline void set_mover(hold_value& moving, std::uint32_t mover) noexcept {
     moving.mover = static_cast<std::uint8_t>(mover & 0xff);
     moving.next = static_cast<std::uint16_t>(goal(moving) | ((mover >> 8 & 7) << 11));
@@ -158,16 +158,17 @@ inline hold_value settled(hold_value found) noexcept {
     return found.state == is_moving ? detail::sitting(found.seat, goal(found)) : found;
 }
 
-/// Whether another thread may go on with this move once it sees the mask of `next`. What is given back goes
-/// to no CPU.
+/// Whether another thread may go on with this move once it sees the mask of its goal. What is given back
+/// goes to no CPU.
 inline bool may_go_on(hold_value moving) noexcept {
     return moving.state == is_moving && (moving.next & is_claimed) == 0 && goal(moving) != 0 &&
            goal(moving) != moving.on;
 }
 
 /// By a thread of the program that puts the thread on another CPU, after it has read `found`, which is no
-/// move or one that it may go on with. is_on(cpu): whether the thread has the mask of CPU `cpu` - 1; asked of
-/// a move. What the word says then; nothing where it says something else by now, or the move is not done.
+/// move or one that it may go on with. `mover`: see set_mover. is_on(cpu): whether the thread has the mask of
+/// CPU `cpu` - 1; called for a move to go on with. What the word says then; nothing where it says something
+/// else by now, or the mask of the move is not set.
 template <class IsOn>
 std::optional<hold_value> begin_move(hold_word& word, hold_value found, std::uint16_t next,
                                      std::uint32_t mover, IsOn is_on) noexcept {
@@ -192,8 +193,8 @@ inline bool end_move(hold_word& word, hold_value moving, hold_state to) noexcept
     return word.change(moving, {.state = to, .seat = moving.seat, .on = goal(moving)});
 }
 
-/// Instead, where it has not been done: the word says `from` again. `pause` is called while another thread
-/// claims the move.
+/// When it has not, and does not: the word says `from` again. `pause` is called while another thread claims
+/// the move.
 template <class Pause>
 void cancel_move(hold_word& word, hold_value moving, hold_value from, Pause pause) noexcept {
     for (int pauses = 0; !word.change(moving, from) && pauses < detail::most_pauses; ++pauses) {
@@ -212,7 +213,7 @@ struct taken_word {
 
 /// Before it gives the thread the program's mask in place of that of CPU `set` - 1. `lost`: it has waited for
 /// so long that whoever moves the thread must have been killed. Nothing where the word is another's, or says
-/// what was set. `mover`: as of begin_move.
+/// what was set. `mover`: see set_mover.
 inline std::optional<taken_word> begin_giving_back(hold_word& word, std::uint16_t set, std::uint32_t mover,
                                                    bool lost) noexcept {
     const hold_value found = word.read();
