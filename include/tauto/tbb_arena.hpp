@@ -31,6 +31,11 @@ inline tauto::team& whole_team() {
 
 inline thread_local constinit tauto::team* team_here = nullptr;  // of the arena that the thread is in
 inline constinit std::atomic<tauto::team*> limited_team{nullptr};
+// Of all calls that are in no arena.
+inline tauto::team& team_of_others() {
+    tauto::team* const limited = limited_team.load(std::memory_order_acquire);
+    return limited != nullptr ? *limited : whole_team();
+}
 
 // Its members find it, too.
 class own_team {
@@ -49,9 +54,7 @@ class own_team {
 
 // The team of the arena that the calling thread is in, or of all calls that are in none.
 inline tauto::team& team() {
-    if (detail::team_here != nullptr) return *detail::team_here;
-    if (tauto::team* const limited = detail::limited_team.load(std::memory_order_acquire)) return *limited;
-    return detail::whole_team();
+    return detail::team_here != nullptr ? *detail::team_here : detail::team_of_others();
 }
 
 class task_arena {
@@ -93,17 +96,13 @@ class task_arena {
     }
 
   private:
-    [[nodiscard]] static tauto::team& around() {
-        tauto::team* const limited = detail::limited_team.load(std::memory_order_acquire);
-        return limited != nullptr ? *limited : detail::whole_team();
-    }
     [[nodiscard]] int members() const {
-        const int most = around().size();
+        const int most = detail::team_of_others().size();
         return asked_ < 1 ? most : std::min(asked_, most);
     }
     tauto::team* find_team() {
         const std::lock_guard one_at_a_time(making_);
-        if (own_ == nullptr && members() == around().size()) return &around();
+        if (own_ == nullptr && members() == detail::team_of_others().size()) return &detail::team_of_others();
         if (own_ == nullptr) own_ = std::make_unique<detail::own_team>(members(), 0);
         return &own_->team();
     }
