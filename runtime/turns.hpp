@@ -54,8 +54,8 @@ class turns {
         unsigned char expected = taken;
         if (!state_.compare_exchange_strong(expected, free, std::memory_order_release)) pass_on();
     }
-    // For who has the turn: it keeps it between its calls, until it says otherwise. Calls that can do without
-    // wait a millisecond for that, and no longer.
+    // For who has the turn: it keeps it between its calls, until it says otherwise. A call that can do
+    // without the turn does, once that has lasted a millisecond; one that waits already looks every 10 ms.
     void keep() noexcept { kept_since_.store(ticks(), std::memory_order_relaxed); }
     void keep_no_more() noexcept { kept_since_.store(0, std::memory_order_relaxed); }
     // For who has the turn and ends the team: who gave the turn back may not have let go of the queue yet.

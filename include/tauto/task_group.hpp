@@ -149,8 +149,8 @@ class task_region {
 
 // While it lives, the calling thread is in a region of the team, as if it were in an outermost call: for
 // bridges whose tasks have no call around them. Not made inside a body or a region. Loops of other threads
-// wait for its end while its thread does, else a millisecond; then each runs on its thread. The thread that
-// made it ends it, or another one after that thread's end.
+// wait for its end while its thread waits, else at most 10 ms; then each runs on its own thread. The thread
+// that made it ends it, or another one after that thread's end.
 class standing_region {
   public:
     explicit standing_region(team& members);
