@@ -66,10 +66,9 @@ void launcher::share_tasks(const root_call& root, const region_options& options,
 
 struct standing_region::state {
     explicit state(team_state& of)
-        : members(of.members), turn(of.take_turn_unless_asleep()), thread(&running_tasks) {
+        : members(of.members), turn(of.take_turn_unless_asleep()), of_threads(*of.of_threads) {
         if (turn && members.size() > 1) {
-            kept = &*of.of_threads;
-            kept->keep();
+            of_threads.keep();
             region = &members.begin_tasks({}, 0, true);
         } else {
             of_one = std::make_unique<task_region>(members.team(), 1);
@@ -78,19 +77,20 @@ struct standing_region::state {
         }
     }
     ~state() {
-        if (kept == nullptr) return;
+        if (!keeps_turn()) return;
         members.end_tasks();
-        kept->keep_no_more();
+        of_threads.keep_no_more();
     }
     state(const state&) = delete;
     state& operator=(const state&) = delete;
+    [[nodiscard]] bool keeps_turn() const noexcept { return of_one == nullptr; }
 
     launcher& members;
     team_turn turn;
-    turns* kept = nullptr;
-    std::unique_ptr<task_region> of_one;
+    turns& of_threads;
+    std::unique_ptr<task_region> of_one;  // where others have the turn, or the team has one member
     task_region* region = nullptr;
-    const current_region* thread;  // where its thread has this
+    const current_region* thread = &running_tasks;  // of the thread that made it
     current_region around;
     current_member body;
 };
@@ -101,11 +101,11 @@ standing_region::standing_region(team& members) : state_(std::make_unique<state>
 }
 
 void standing_region::waits(bool now) noexcept {
-    if (state_->kept == nullptr) return;
+    if (!state_->keeps_turn()) return;
     if (now) {
-        state_->kept->keep_no_more();
+        state_->of_threads.keep_no_more();
     } else {
-        state_->kept->keep();
+        state_->of_threads.keep();
     }
 }
 
