@@ -17,14 +17,15 @@ namespace tauto::detail {
 // from that by more than from each other.
 //
 // To wake a member takes longer than a short call. So where the caller is alone, and none of some hundred
-// calls took three times as long as that, members that sleep are left asleep.
+// calls took three times as long as that, members that sleep are woken once, and then doze: they look by
+// themselves every 10 ms (team.hpp).
 //
 // Used by the thread that has the team's turn.
 class head_start {
   public:
     struct way {
         std::int64_t alone = 0;  // ticks that the caller is alone
-        bool wakes = true;       // members that sleep
+        bool wakes = true;       // members that doze
     };
     // Of the next call.
     [[nodiscard]] way next() noexcept;

@@ -190,13 +190,39 @@ void launcher::launch(const loop_call& call, int position, launch_mode mode, ran
         box.ticket.store(box.ticket.load(std::memory_order_relaxed) + 2, std::memory_order_release);
 }
 
-void launcher::wake_parked(std::span<const int> ranks) noexcept {
-    // Orders the tickets before the reads of parked; pairs with the fence in worker_loop.
+void launcher::wake_parked(std::span<const int> ranks, parking least) noexcept {
+    // Orders the tickets before the reads of parked; pairs with the fences in park.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     for (const int rank : ranks) {
         mailbox& box = at(boxes, rank);
-        if (box.parked.load(std::memory_order_relaxed) != 0) futex_wake(box.ticket);
+        if (box.parked.load(std::memory_order_relaxed) >= least) futex_wake(box.ticket);
     }
+}
+
+// Returns its next ticket.
+std::uint32_t launcher::park(mailbox& box, std::uint32_t last, doze& light) noexcept {
+    std::uint32_t ticket = last;
+    parking said = parking::awake;
+    for (;;) {
+        const std::uint32_t left = left_asleep_.load(std::memory_order_relaxed);
+        light.in_vain =
+            std::exchange(light.left, left) == left ? std::min(light.in_vain + 1, doze::most_in_vain) : 0;
+        const bool dozes = light.in_vain < doze::most_in_vain;
+        const parking now = dozes ? parking::dozes : parking::sleeps;
+        if (std::exchange(said, now) != now) {
+            box.parked.store(now, std::memory_order_relaxed);
+            std::atomic_thread_fence(std::memory_order_seq_cst);
+        }
+        ticket = box.ticket.load(std::memory_order_acquire);
+        if (ticket != last) break;
+        if (dozes) {
+            futex_wait_for(box.ticket, last, std::chrono::milliseconds(10));
+        } else {
+            futex_wait(box.ticket, last);
+        }
+    }
+    box.parked.store(parking::awake, std::memory_order_relaxed);
+    return ticket;
 }
 
 void launcher::worker_loop(int rank) noexcept {
@@ -205,6 +231,7 @@ void launcher::worker_loop(int rank) noexcept {
     spin_budget budget(wait_);
     bool crowded = this->crowded();
     const unsigned born = current_fork_generation();
+    doze light;
     std::uint32_t last = report.done.load(std::memory_order_relaxed) & ~1U;
     for (;;) {
         std::uint32_t ticket = spin_while_equal(box.ticket, last, crowded ? 0 : budget.ticks());
@@ -212,11 +239,7 @@ void launcher::worker_loop(int rank) noexcept {
         if (slept) {
             if (born != current_fork_generation()) end_copy_of_member();
             const std::int64_t parked_at = ticks();
-            box.parked.store(1, std::memory_order_relaxed);
-            std::atomic_thread_fence(std::memory_order_seq_cst);
-            while ((ticket = box.ticket.load(std::memory_order_acquire)) == last)
-                futex_wait(box.ticket, last);
-            box.parked.store(0, std::memory_order_relaxed);
+            ticket = park(box, last, light);
             budget.learn(budget.ticks() + ticks() - parked_at);
         }
         if ((ticket & invited) != 0) {
@@ -270,12 +293,14 @@ void launcher::look_at_room() {
 
 void launcher::invite(bool wakes) noexcept {
     const std::span<const int> others = std::span<const int>(everyone).subspan(1);
+    if (!wakes)
+        left_asleep_.store(left_asleep_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     for (const int rank : others) {
         std::atomic<std::uint32_t>& ticket = at(boxes, rank).ticket;
         // Publishes what the members need to take part. Pairs with the acquire load in worker_loop.
         ticket.store(ticket.load(std::memory_order_relaxed) | invited, std::memory_order_release);
     }
-    if (wakes) wake_parked(others);
+    wake_parked(others, wakes ? parking::dozes : parking::sleeps);
 }
 
 task_region& launcher::begin_tasks(const region_options& options, std::int64_t alone_until, bool wakes) {
@@ -304,7 +329,7 @@ void launcher::fork_and_join(const loop_call& call, launch_mode mode) {
                                 : range{};
         launch(call, position, mode, fixed, crowded);
     }
-    wake_parked(others);
+    wake_parked(others, parking::dozes);
     run_member(0, false);
     for (const int rank : others) join(rank, crowded);
     if (mode == launch_mode::adaptive) run_what_was_left();
@@ -492,7 +517,7 @@ void launcher::end_started() noexcept {
         mailbox& box = at(boxes, ending.rank);
         box.mode = launch_mode::end;
         box.ticket.store(box.ticket.load(std::memory_order_relaxed) + 2, std::memory_order_release);
-        wake_parked({&ending.rank, 1});
+        wake_parked({&ending.rank, 1}, parking::dozes);
         pthread_join(ending.thread, nullptr);
         ending.started = false;
     }
@@ -519,7 +544,7 @@ bool launcher::has_workers() const noexcept {
 void launcher::start_workers() {
     for (const int rank : everyone) {
         at(boxes, rank).ticket.store(0, std::memory_order_relaxed);
-        at(boxes, rank).parked.store(0, std::memory_order_relaxed);
+        at(boxes, rank).parked.store(parking::awake, std::memory_order_relaxed);
         at(reports, rank).done.store(0, std::memory_order_relaxed);
         at(reports, rank).thread.store(0, std::memory_order_relaxed);
         at(reports, rank).failure = nullptr;

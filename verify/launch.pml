@@ -3,7 +3,8 @@
  *
  * The caller runs LOOPS loops, each over any set of workers in any order, then ends the team. Before, between
  * and after them it shares tasks REGIONS times: it invites all workers, with or without
- * waking them, and withdraws that without a join.
+ * waking those that doze, and withdraws that without a join. Each worker dozes before it
+ * sleeps, or sleeps at once.
  * Every statement below that touches shared state is one step, and every interleaving of steps is searched.
  *
  * Checked:
@@ -11,15 +12,15 @@
  *   plain fields         never written while being read (`writing`, `reading`), nor read when stale
  *   exactly once         each launched worker runs each loop once; others are not touched
  *   join                 the caller goes on only when every participant has run
- *   invitation           who is invited does not sleep once the caller has woken the sleepers, and runs no
- *                        task once it is withdrawn
+ *   invitation           who is invited does not sleep once the caller has woken the sleepers, dozes at most
+ *                        where those were left, and runs no task once it is withdrawn
  *   end                  every worker returns
  *   no endless run       with `pan -l` (non-progress cycles; nothing here is labelled as progress): a wait
  *                        that is not asleep comes to an end
  *
  * Mutants, each of which must fail: FUTEX_WITHOUT_RECHECK, PARKED_READ_FIRST, DONE_STORED, BIT_STORED,
  * DONE_BEFORE_RUN, JOIN_SKIPS_LAST, END_WITHOUT_WAKE, BIT_KEPT, INVITED_WITHOUT_WAKE, INVITATION_KEPT,
- * INVITATION_LAUNCHES, INVITATION_REMEMBERED.
+ * INVITATION_LAUNCHES, INVITATION_REMEMBERED, SLEEPERS_LEFT, SLEEP_UNSAID.
  */
 #ifndef WORKERS
 #define WORKERS 2
@@ -41,6 +42,11 @@
 /* In a ticket: the worker may share tasks. */
 #define INVITED 1
 
+/* What a mailbox's `parked` says. */
+#define AWAKE 0
+#define DOZES 1
+#define SLEEPS 2
+
 /* The task of a region, which one member runs. */
 #define NONE 0
 #define OFFERED 1
@@ -49,7 +55,7 @@
 
 typedef mailbox {
     byte ticket;
-    bit parked;
+    byte parked;
     byte loop;     /* stands for all plain fields: which loop they describe */
     bit mode_end;
 };
@@ -71,6 +77,7 @@ byte spurious = SPURIOUS;
 byte current_loop;
 bit in_region;
 bit participant[WORKERS];
+bit dozing[WORKERS];
 bit writing[WORKERS];
 bit reading[WORKERS];
 byte ran[WORKERS];
@@ -102,22 +109,42 @@ proctype worker(byte rank) {
     byte last = report[rank].done & 2;
     byte ticket;
     bit waiting;
+    bit dozes;
 
     do
     ::  /* spin_while_equal: the budget may end after any number of reads, so only the last one counts. */
         ticket = box[rank].ticket;
         if
         :: ticket == last ->
-            box[rank].parked = 1;
+            /* park */
+            if
+            :: REGIONS > 0 -> dozes = 1; box[rank].parked = DOZES
+            :: dozes = 0; box[rank].parked = SLEEPS
+            fi;
             do
             :: ticket = box[rank].ticket;
                if
                :: ticket != last -> break
                :: else
                fi;
-               futex_wait(box[rank].ticket, last, asleep_on_ticket[rank])
+               if
+               :: dozes ->
+                   /* futex_wait_for: it is woken, or wakes by itself. */
+                   d_step {
+                       if
+                       :: box[rank].ticket == last -> asleep_on_ticket[rank] = 1; dozing[rank] = 1
+                       :: else
+                       fi
+                   };
+                   d_step { asleep_on_ticket[rank] = 0; dozing[rank] = 0 };
+                   dozes = 0;
+#ifndef SLEEP_UNSAID
+                   box[rank].parked = SLEEPS
+#endif
+               :: else -> futex_wait(box[rank].ticket, last, asleep_on_ticket[rank])
+               fi
             od;
-            box[rank].parked = 0
+            box[rank].parked = AWAKE
         :: else
         fi;
 #ifndef INVITATION_LAUNCHES
@@ -179,9 +206,9 @@ inline launch(rank, end) {
     box[rank].ticket = NEXT(box[rank].ticket)
 }
 
-inline wake_parked(rank) {
+inline wake_parked(rank, least) {
     if
-    :: box[rank].parked -> futex_wake(asleep_on_ticket[rank])
+    :: box[rank].parked >= least -> futex_wake(asleep_on_ticket[rank])
     :: else
     fi
 }
@@ -217,12 +244,12 @@ inline join(rank) {
     od
 }
 
-/* begin_tasks, the tasks of a root, end_tasks. Who sleeps may be left asleep. */
+/* begin_tasks, the tasks of a root, end_tasks. Who dozes may be left so. */
 inline share_tasks() {
     in_region = 1;
     if
-    :: wakes = 1
-    :: wakes = 0
+    :: least = DOZES
+    :: least = SLEEPS
     fi;
     rank = 0;
     do
@@ -232,7 +259,11 @@ inline share_tasks() {
 #ifndef INVITED_WITHOUT_WAKE
     rank = 0;
     do
-    :: wakes && rank < WORKERS -> wake_parked(rank); rank++
+#ifdef SLEEPERS_LEFT
+    :: least == DOZES && rank < WORKERS -> wake_parked(rank, least); rank++
+#else
+    :: rank < WORKERS -> wake_parked(rank, least); rank++
+#endif
     :: else -> break
     od;
 #endif
@@ -240,7 +271,9 @@ inline share_tasks() {
     d_step {
         rank = 0;
         do
-        :: wakes && rank < WORKERS -> assert(!asleep_on_ticket[rank]); rank++
+        :: rank < WORKERS ->
+            assert(!asleep_on_ticket[rank] || (least == SLEEPS && dozing[rank]));
+            rank++
         :: else -> break
         od
     };
@@ -267,9 +300,9 @@ active proctype caller() {
     byte before;
     byte seen;
     bit retry;
-    bit was_parked;
+    byte was_parked;
     byte regions;
-    bit wakes;
+    byte least;
 
     atomic {
         rank = 0;
@@ -308,7 +341,7 @@ active proctype caller() {
             was_parked = box[rank].parked;
             launch(rank, 0);
             if
-            :: was_parked -> futex_wake(asleep_on_ticket[rank])
+            :: was_parked != AWAKE -> futex_wake(asleep_on_ticket[rank])
             :: else
             fi
 #else
@@ -319,7 +352,7 @@ active proctype caller() {
 #ifndef PARKED_READ_FIRST
         position = 0;
         do
-        :: position < width -> rank = ranks[position]; wake_parked(rank); position++
+        :: position < width -> rank = ranks[position]; wake_parked(rank, DOZES); position++
         :: else -> break
         od;
 #endif
@@ -356,7 +389,7 @@ active proctype caller() {
     :: rank < WORKERS ->
         launch(rank, 1);
 #ifndef END_WITHOUT_WAKE
-        wake_parked(rank);
+        wake_parked(rank, DOZES);
 #endif
         ended[rank]; /* pthread_join */
         rank++

@@ -38,6 +38,8 @@ launch         safety  assertion  LOOPS=1 REGIONS=1 INVITED_WITHOUT_WAKE
 launch         safety  assertion  LOOPS=1 REGIONS=1 INVITATION_KEPT
 launch         safety  assertion  LOOPS=1 REGIONS=1 INVITATION_LAUNCHES
 launch         safety  assertion  LOOPS=1 REGIONS=1 INVITATION_REMEMBERED
+launch         safety  assertion  LOOPS=1 REGIONS=1 SLEEPERS_LEFT
+launch         safety  assertion  LOOPS=1 REGIONS=1 SLEEP_UNSAID
 store_buffers  safety  pass
 store_buffers  cycles  pass
 store_buffers  safety  deadlock   NO_CALLER_FENCE

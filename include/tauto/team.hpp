@@ -8,7 +8,7 @@
 // |----------------|------------------------------------------------|-----------------------|-------------------------|
 // | mailbox.ticket | a loop is ready (it changed), or nothing new;  | caller, store-release | worker, load-acquire    |
 // |                | odd: the worker may share tasks                |                       |                         |
-// | mailbox.parked | the worker sleeps, or is about to              | worker                | caller, after its fence |
+// | mailbox.parked | the worker sleeps or dozes, or is about to     | worker                | caller, after its fence |
 // | mailbox.share  | what is left of the worker's share             | see schedule.hpp      | -                       |
 // | report.done    | ticket of the last loop finished; bit 0: the   | worker, exchange;     | caller, load-acquire    |
 // |                | caller sleeps on it                            | caller sets bit 0     |                         |
@@ -22,6 +22,8 @@
 // No wake-up is lost: the caller stores the ticket, fences, reads parked; the worker stores parked, fences,
 // reads the ticket (Dekker's pattern): at least one of them sees the other. And the kernel re-checks the
 // ticket before it puts the worker to sleep.
+// A worker that dozes looks at its ticket every 10 ms, so short recursions leave it asleep. It dozes for some
+// time after the last of them, then says that it sleeps, as above.
 
 #include <sys/types.h>
 
@@ -220,11 +222,14 @@ struct loop_state;
 // What a launched member is to do with its mailbox.
 enum class launch_mode : std::uint8_t { fixed, shared, adaptive, end };
 
+// How a worker waits for its ticket, in the order of how soon it comes.
+enum class parking : std::uint32_t { awake, dozes, sleeps };
+
 // Two cache lines. A launch and a thief (schedule.hpp) touch the first; the second has what an adaptive loop
 // needs to begin without reading a third one (170 ns each between the cores measured here).
 struct alignas(128) mailbox {
     std::atomic<std::uint32_t> ticket{0};
-    std::atomic<std::uint32_t> parked{0};
+    std::atomic<parking> parked{parking::awake};
     std::atomic<std::uint64_t> share{0};
     invoke_function invoke = nullptr;
     const void* body = nullptr;

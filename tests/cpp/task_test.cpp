@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -20,6 +21,7 @@
 
 #include <tauto/tauto.hpp>
 
+#include "asleep.hpp"
 #include "child.hpp"
 #include "reducing.hpp"
 
@@ -335,6 +337,38 @@ TEST_CASE("who has no task is not waited for" * doctest::description("algorithms
     CHECK(members == 2);
     CHECK(fibonacci(some, 12) == 144);
     sigaction(SIGPROF, &before, nullptr);
+}
+
+TEST_CASE("a member that short calls left asleep comes to a long one" *
+          doctest::description("algorithms.md, promise 18")) {
+    pid_t member = 0;
+    team some({.size = 2, .on_start = [&](int) { member = static_cast<pid_t>(syscall(SYS_gettid)); }});
+    const auto call = [&](const std::function<void()>& first, const std::function<void()>& second) {
+        parallel_invoke(some, first, second);
+    };
+    const auto short_task = [] { testing::burn(20); };
+    for (int repeat = 0; repeat < 10; ++repeat) {
+        for (int i = 0; i < 3000; ++i) call(short_task, short_task);
+        REQUIRE(testing::others_fall_asleep());
+        std::atomic<bool> came = false;
+        bool met = false;
+        call(
+            [&] {
+                const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+                while (!came && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+                met = came;
+            },
+            [&] { came = true; });
+        REQUIRE(met);
+    }
+    // Where no more calls come it sleeps for good.
+    long before = 0;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    do {
+        REQUIRE(std::chrono::steady_clock::now() < end);
+        before = testing::sleeps_of(member);
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    } while (testing::sleeps_of(member) != before);
 }
 
 TEST_CASE("a recursion that forks and goes on in the child throws there" *
