@@ -71,14 +71,20 @@ effect after_windows(double alone, double balanced, double noise, unsigned seed,
 
 class child {
   public:
-    // A program, and not a fork of this one, in which a sanitizer may start a thread of its own.
+    // A program, and not a fork of this one, in which a sanitizer may start a thread of its own. It ends with
+    // what it has started: who left a program behind would keep the test's output open.
     explicit child(const char* line = "exec sleep infinity") {
         std::array<char*, 4> words{const_cast<char*>("sh"), const_cast<char*>("-c"), const_cast<char*>(line),
                                    nullptr};
-        REQUIRE(posix_spawnp(&pid_, words[0], nullptr, nullptr, words.data(), environ) == 0);
+        posix_spawnattr_t own_group;
+        posix_spawnattr_init(&own_group);
+        posix_spawnattr_setflags(&own_group, POSIX_SPAWN_SETPGROUP);
+        const int failed = posix_spawnp(&pid_, words[0], nullptr, &own_group, words.data(), environ);
+        posix_spawnattr_destroy(&own_group);
+        REQUIRE(failed == 0);
     }
     ~child() {
-        kill(pid_, SIGKILL);
+        kill(-pid_, SIGKILL);
         waitpid(pid_, nullptr, 0);
     }
     child(const child&) = delete;
