@@ -3,12 +3,15 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <initializer_list>
@@ -20,6 +23,9 @@ namespace tauto::balance {
 namespace {
 
 constexpr char library_name[] = "libtauto-waits.so";
+// A program beside us that is linked as this system's are, which we may not be ourselves, and that does
+// nothing.
+constexpr char usual_program[] = "tauto-nothing";
 constexpr int most_interpreters = 4;  // of scripts, as many as the kernel follows
 
 // A file's bytes; none where it cannot be read.
@@ -78,6 +84,47 @@ std::string_view linker_of(std::string_view text, std::span<const ElfW(Phdr)> he
     return found == headers.end() ? std::string_view() : word_at(text, found->p_offset);
 }
 
+std::string linker_of(const std::string& program) {
+    const mapped_file file(program);
+    return std::string(linker_of(file.text(), headers_of(file.text())));
+}
+
+std::string beside_us(const char* name) {
+    std::error_code none;
+    return std::filesystem::read_symlink("/proc/self/exe", none).replace_filename(name);
+}
+
+// The linker that the library was made for; empty: not known.
+std::string own_linker() {
+    const std::string ours = linker_of("/proc/self/exe");
+    return ours.empty() ? linker_of(beside_us(usual_program)) : ours;
+}
+
+// A linker that is called the same may have an older system library than the library needs: then no program
+// starts with it. One that cannot be loaded at all is named on standard error, and the program runs.
+bool is_loaded(const std::string& library) {
+    int told[2];
+    if (pipe2(told, O_CLOEXEC) != 0) return false;
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, told[1], STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, told[1], STDERR_FILENO);
+    std::string program = beside_us(usual_program);
+    std::string variable = "LD_PRELOAD=" + library;
+    const std::array<char*, 2> words{program.data(), nullptr};
+    const std::array<char*, 2> environment{variable.data(), nullptr};
+    pid_t child = 0;
+    const bool started =
+        posix_spawn(&child, program.c_str(), &actions, nullptr, words.data(), environment.data()) == 0;
+    posix_spawn_file_actions_destroy(&actions);
+    close(told[1]);
+    char first = 0;
+    const bool is_silent = read(told[0], &first, 1) == 0;
+    close(told[0]);
+    int status = 0;
+    return started && waitpid(child, &status, 0) == child && status == 0 && is_silent;
+}
+
 bool needs_one_of(std::string_view text, std::span<const ElfW(Phdr)> headers,
                   std::initializer_list<std::string_view> begins) {
     const auto place = std::ranges::find(headers, ElfW(Word){PT_DYNAMIC}, &ElfW(Phdr)::p_type);
@@ -128,8 +175,7 @@ std::string why_not_preloaded(const std::string& program) {
         if (headers.empty()) return path + " cannot be read, or is no program of this kind of machine";
         const std::string_view linker = linker_of(file.text(), headers);
         if (linker.empty()) return path + " is linked statically";
-        const mapped_file own("/proc/self/exe");
-        if (linker != linker_of(own.text(), headers_of(own.text())))
+        if (linker != own_linker())
             return path + " uses another system library (" + std::string(linker) + ")";
         if (needs_one_of(file.text(), headers, {"libasan.", "libtsan."}))
             return path + " was built with a sanitizer";
@@ -145,12 +191,12 @@ bool needs_library(const std::string& program, std::string_view name) {
 
 preloaded preload_marks(const std::string& program, const cpu_set_t& given) {
     if (std::string reason = why_not_preloaded(program); !reason.empty()) return {nullptr, reason};
-    std::error_code none;
-    std::string library =
-        std::filesystem::read_symlink("/proc/self/exe", none).replace_filename(library_name);
+    std::string library = beside_us(library_name);
     if (access(library.c_str(), R_OK) != 0) return {nullptr, library + ": " + strerror(errno)};
     if (library.find_first_of(": ") != library.npos)
         return {nullptr, library + " has a space or a colon, at which the system's linker divides names"};
+    if (linker_of("/proc/self/exe").empty() && !is_loaded(library))
+        return {nullptr, library + " does not load with this system's library"};
     int descriptor = -1;  // open until we end: processes may start until then
     page* const made = make_page(descriptor);
     if (made == nullptr) return {nullptr, std::string("no shared memory: ") + strerror(errno)};

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 from contextlib import suppress
@@ -129,6 +131,24 @@ def test_the_library_is_preloaded_beside_what_the_user_preloads() -> None:
     both = balance("--", *PRELOADED, env={**os.environ, "LD_PRELOAD": str(own)})
     assert both.stdout == f"{library}:{own}\n"
     assert "; preloaded libtauto-waits.so" in both.stderr
+
+
+def installed() -> Path:
+    """What users have: linked statically, where the system allows that."""
+    return Path(sysconfig.get_path("platlib"), "tautochrone", "bin", "tauto-balance")
+
+
+def test_the_installed_one_preloads_its_library(tmp_path: Path) -> None:
+    finished = run_to_end([installed(), "--json", "--", *PRELOADED], env={**os.environ, "LD_PRELOAD": ""})
+    assert finished.stdout == f"{installed().with_name('libtauto-waits.so')}\n"
+    assert answer(finished)["preloaded"] is True
+    # A copy whose library is of another system, or damaged: the command runs without it.
+    for name in ("tauto-balance", "tauto-nothing"):
+        shutil.copy(installed().with_name(name), tmp_path)
+    (tmp_path / "libtauto-waits.so").write_bytes(b"\x7fELF, but no library")
+    copied = run_to_end([tmp_path / "tauto-balance", "--json", "--", *PRELOADED])
+    assert copied.stdout == "\n"
+    assert "does not load" in str(answer(copied)["not_preloaded_because"])
 
 
 def test_nothing_is_preloaded_if_it_is_not_wanted() -> None:
