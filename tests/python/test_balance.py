@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -178,14 +179,14 @@ def test_what_cannot_load_the_library_is_not_told_of_it(
         '#include <stdlib.h>\nint main(void) { return getenv("TAUTO_BALANCE_PAGE") != 0; }\n'
     )
     program = tmp_path / "a"
-    (tmp_path / "ld-other.so").symlink_to(linker_of(executable()))
+    (tmp_path / "ld-other.so").symlink_to(linker_of(executable("tauto-nothing")))
     subprocess.run(["gcc", "-o", program, tmp_path / "a.c", *options], check=True)
     program.chmod(mode)
     script = tmp_path / "script"
     script.write_text(f"#!{program}\n")
     script.chmod(0o755)
-    for command in (program, script):
-        finished = balance("--json", "--", command, cwd=tmp_path)
+    for ours, command in itertools.product((executable(), installed()), (program, script)):
+        finished = run_to_end([ours, "--json", "--", command], cwd=tmp_path)
         found = answer(finished)
         assert found["preloaded"] is False
         assert reason in str(found["not_preloaded_because"])
