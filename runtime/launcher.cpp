@@ -199,15 +199,14 @@ void launcher::wake_parked(std::span<const int> ranks, parking least) noexcept {
     }
 }
 
-// Returns its next ticket.
-std::uint32_t launcher::park(mailbox& box, std::uint32_t last, doze& light) noexcept {
+std::uint32_t launcher::park(mailbox& box, std::uint32_t last, doze& dozing) noexcept {
     std::uint32_t ticket = last;
     parking said = parking::awake;
     for (;;) {
         const std::uint32_t left = left_asleep_.load(std::memory_order_relaxed);
-        light.in_vain =
-            std::exchange(light.left, left) == left ? std::min(light.in_vain + 1, doze::most_in_vain) : 0;
-        const bool dozes = light.in_vain < doze::most_in_vain;
+        dozing.in_vain =
+            std::exchange(dozing.left, left) == left ? std::min(dozing.in_vain + 1, doze::most_in_vain) : 0;
+        const bool dozes = dozing.in_vain < doze::most_in_vain;
         const parking now = dozes ? parking::dozes : parking::sleeps;
         if (std::exchange(said, now) != now) {
             box.parked.store(now, std::memory_order_relaxed);
@@ -231,7 +230,7 @@ void launcher::worker_loop(int rank) noexcept {
     spin_budget budget(wait_);
     bool crowded = this->crowded();
     const unsigned born = current_fork_generation();
-    doze light;
+    doze dozing;
     std::uint32_t last = report.done.load(std::memory_order_relaxed) & ~1U;
     for (;;) {
         std::uint32_t ticket = spin_while_equal(box.ticket, last, crowded ? 0 : budget.ticks());
@@ -239,7 +238,7 @@ void launcher::worker_loop(int rank) noexcept {
         if (slept) {
             if (born != current_fork_generation()) end_copy_of_member();
             const std::int64_t parked_at = ticks();
-            ticket = park(box, last, light);
+            ticket = park(box, last, dozing);
             budget.learn(budget.ticks() + ticks() - parked_at);
         }
         if ((ticket & invited) != 0) {

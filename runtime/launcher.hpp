@@ -134,14 +134,15 @@ struct launcher {
     // Where that is due.
     void look_at_room();
     void launch(const loop_call& call, int position, launch_mode mode, range fixed, bool crowded) noexcept;
-    // How long a worker dozes.
+    // How long a worker dozes: until so many looks one after the other found no call that woke nobody.
     struct doze {
         static constexpr int most_in_vain = 16;
         std::uint32_t left = 0;      // left_asleep_ when it last looked
-        int in_vain = most_in_vain;  // looks since that was another
+        int in_vain = most_in_vain;  // looks since it was another
     };
-    std::uint32_t park(mailbox& box, std::uint32_t last, doze& light) noexcept;
-    // Who sleeps so soundly.
+    // Waits for a ticket after `last`, and returns it.
+    std::uint32_t park(mailbox& box, std::uint32_t last, doze& dozing) noexcept;
+    // Those of them that wait as `least` says, or sleep deeper.
     void wake_parked(std::span<const int> ranks, parking least) noexcept;
     template <class Part>
     member_report run_part(const mailbox& box, int rank, Part part) noexcept;
