@@ -175,8 +175,10 @@ std::string why_not_preloaded(const std::string& program) {
         if (headers.empty()) return path + " cannot be read, or is no program of this kind of machine";
         const std::string_view linker = linker_of(file.text(), headers);
         if (linker.empty()) return path + " is linked statically";
-        if (linker != own_linker())
-            return path + " uses another system library (" + std::string(linker) + ")";
+        const std::string ours = own_linker();
+        if (ours.empty())
+            return beside_us(usual_program) + " is missing, which says what a program loads here";
+        if (linker != ours) return path + " uses another system library (" + std::string(linker) + ")";
         if (needs_one_of(file.text(), headers, {"libasan.", "libtsan."}))
             return path + " was built with a sanitizer";
         return "";
