@@ -23,8 +23,7 @@ namespace tauto::balance {
 namespace {
 
 constexpr char library_name[] = "libtauto-waits.so";
-// A program beside us that is linked as this system's are, which we may not be ourselves, and that does
-// nothing.
+// A program beside us that does nothing. It is linked as this system's are; we may be linked statically.
 constexpr char usual_program[] = "tauto-nothing";
 constexpr int most_interpreters = 4;  // of scripts, as many as the kernel follows
 
@@ -94,15 +93,9 @@ std::string beside_us(const char* name) {
     return std::filesystem::read_symlink("/proc/self/exe", none).replace_filename(name);
 }
 
-// The linker that the library was made for; empty: not known.
-std::string own_linker() {
-    const std::string ours = linker_of("/proc/self/exe");
-    return ours.empty() ? linker_of(beside_us(usual_program)) : ours;
-}
-
-// A linker that is called the same may have an older system library than the library needs: then no program
-// starts with it. One that cannot be loaded at all is named on standard error, and the program runs.
-bool is_loaded(const std::string& library) {
+// A system library that is older than our library needs lets no program start with it. A library that is none
+// is named on standard error, and the program runs.
+bool loads_here(const std::string& library) {
     int told[2];
     if (pipe2(told, O_CLOEXEC) != 0) return false;
     posix_spawn_file_actions_t actions;
@@ -175,9 +168,9 @@ std::string why_not_preloaded(const std::string& program) {
         if (headers.empty()) return path + " cannot be read, or is no program of this kind of machine";
         const std::string_view linker = linker_of(file.text(), headers);
         if (linker.empty()) return path + " is linked statically";
-        const std::string ours = own_linker();
-        if (ours.empty())
-            return beside_us(usual_program) + " is missing, which says what a program loads here";
+        const std::string usual = beside_us(usual_program);
+        const std::string ours = linker_of(usual);
+        if (ours.empty()) return usual + " is missing: without it the system's library is not known";
         if (linker != ours) return path + " uses another system library (" + std::string(linker) + ")";
         if (needs_one_of(file.text(), headers, {"libasan.", "libtsan."}))
             return path + " was built with a sanitizer";
@@ -197,8 +190,7 @@ preloaded preload_marks(const std::string& program, const cpu_set_t& given) {
     if (access(library.c_str(), R_OK) != 0) return {nullptr, library + ": " + strerror(errno)};
     if (library.find_first_of(": ") != library.npos)
         return {nullptr, library + " has a space or a colon, at which the system's linker divides names"};
-    if (linker_of("/proc/self/exe").empty() && !is_loaded(library))
-        return {nullptr, library + " does not load with this system's library"};
+    if (!loads_here(library)) return {nullptr, library + " does not load with this system's library"};
     int descriptor = -1;  // open until we end: processes may start until then
     page* const made = make_page(descriptor);
     if (made == nullptr) return {nullptr, std::string("no shared memory: ") + strerror(errno)};
