@@ -203,7 +203,7 @@ std::uint32_t launcher::park(mailbox& box, std::uint32_t last, doze& dozing) noe
     std::uint32_t ticket = last;
     parking said = parking::awake;
     for (;;) {
-        const std::uint32_t left = left_asleep_.load(std::memory_order_relaxed);
+        const std::uint32_t left = left_dozing_.load(std::memory_order_relaxed);
         dozing.in_vain =
             std::exchange(dozing.left, left) == left ? std::min(dozing.in_vain + 1, doze::most_in_vain) : 0;
         const bool dozes = dozing.in_vain < doze::most_in_vain;
@@ -293,7 +293,7 @@ void launcher::look_at_room() {
 void launcher::invite(bool wakes) noexcept {
     const std::span<const int> others = std::span<const int>(everyone).subspan(1);
     if (!wakes)
-        left_asleep_.store(left_asleep_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        left_dozing_.store(left_dozing_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     for (const int rank : others) {
         std::atomic<std::uint32_t>& ticket = at(boxes, rank).ticket;
         // Publishes what the members need to take part. Pairs with the acquire load in worker_loop.

@@ -99,7 +99,7 @@ struct launcher {
     // `known`: of its site, or null.
     void share_tasks(const root_call& root, const region_options& options, head_start* known);
     // Its beginning and its end, for who has no root: nobody may have a task at the end. `alone_until`: see
-    // task_region::begin. `wakes`: members that sleep, too; else they come within some 10 ms.
+    // task_region::begin. `wakes`: members that doze, too; else those come within some 10 ms.
     task_region& begin_tasks(const region_options& options, std::int64_t alone_until, bool wakes);
     void end_tasks() noexcept;
 
@@ -134,15 +134,15 @@ struct launcher {
     // Where that is due.
     void look_at_room();
     void launch(const loop_call& call, int position, launch_mode mode, range fixed, bool crowded) noexcept;
-    // How long a worker dozes: until so many looks one after the other found no call that woke nobody.
+    // How long a worker dozes: until it has looked so often in a row and no call had left it so.
     struct doze {
         static constexpr int most_in_vain = 16;
-        std::uint32_t left = 0;      // left_asleep_ when it last looked
+        std::uint32_t left = 0;      // left_dozing_ when it last looked
         int in_vain = most_in_vain;  // looks since it was another
     };
     // Waits for a ticket after `last`, and returns it.
     std::uint32_t park(mailbox& box, std::uint32_t last, doze& dozing) noexcept;
-    // Those of them that wait as `least` says, or sleep deeper.
+    // Those that wait as `least` says, or sleep deeper.
     void wake_parked(std::span<const int> ranks, parking least) noexcept;
     template <class Part>
     member_report run_part(const mailbox& box, int rank, Part part) noexcept;
@@ -163,7 +163,7 @@ struct launcher {
     worker_options wanted_;
     std::vector<worker> workers_;                // [0] is unused
     std::unique_ptr<task_region> tasks_;         // null before the first use, and in a child of fork
-    std::atomic<std::uint32_t> left_asleep_{0};  // calls that woke nobody
+    std::atomic<std::uint32_t> left_dozing_{0};  // calls that woke no dozing member
     unsigned made_in_ = never;                   // fork generation of the workers
     std::atomic<unsigned> ready_in_{never};      // likewise, once each has run a loop
     // Written at each join, so not on the line from which the workers read `boxes` and `reports`.

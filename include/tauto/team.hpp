@@ -22,8 +22,8 @@
 // No wake-up is lost: the caller stores the ticket, fences, reads parked; the worker stores parked, fences,
 // reads the ticket (Dekker's pattern): at least one of them sees the other. And the kernel re-checks the
 // ticket before it puts the worker to sleep.
-// A worker that dozes looks at its ticket every 10 ms, so short recursions leave it asleep. It dozes for some
-// time after the last of them, then says that it sleeps, as above.
+// A worker that dozes looks at its ticket every 10 ms, so short recursions need not wake it. When it has
+// looked in vain for a while, it says that it sleeps, as above.
 
 #include <sys/types.h>
 
@@ -222,7 +222,7 @@ struct loop_state;
 // What a launched member is to do with its mailbox.
 enum class launch_mode : std::uint8_t { fixed, shared, adaptive, end };
 
-// How a worker waits for its ticket, in the order of how soon it comes.
+// How a worker waits for its ticket: the later, the longer it takes to come.
 enum class parking : std::uint32_t { awake, dozes, sleeps };
 
 // Two cache lines. A launch and a thief (schedule.hpp) touch the first; the second has what an adaptive loop
