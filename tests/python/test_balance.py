@@ -140,14 +140,15 @@ def installed() -> Path:
 
 
 def test_the_installed_one_preloads_its_library(tmp_path: Path) -> None:
-    finished = run_to_end([installed(), "--json", "--", *PRELOADED], env={**os.environ, "LD_PRELOAD": ""})
+    alone = {**os.environ, "LD_PRELOAD": ""}
+    finished = run_to_end([installed(), "--json", "--", *PRELOADED], env=alone)
     assert finished.stdout == f"{installed().with_name('libtauto-waits.so')}\n"
     assert answer(finished)["preloaded"] is True
     # Copies whose library is of another system, or damaged, or not all there: the command runs without it.
     (tmp_path / "libtauto-waits.so").write_bytes(b"\x7fELF, but no library")
     for name, reason in (("tauto-balance", "tauto-nothing is missing"), ("tauto-nothing", "does not load")):
         shutil.copy(installed().with_name(name), tmp_path)
-        copied = run_to_end([tmp_path / "tauto-balance", "--json", "--", *PRELOADED])
+        copied = run_to_end([tmp_path / "tauto-balance", "--json", "--", *PRELOADED], env=alone)
         assert copied.stdout == "\n"
         assert reason in str(answer(copied)["not_preloaded_because"])
 
