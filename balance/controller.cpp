@@ -227,7 +227,7 @@ std::vector<way> controller::possible_ways() {
     const std::vector<member*> working = team_.of_note();
     const bool can_hold = holding_.can_hold(working);
     const bool more_than_cpus = working.size() > cpus_.size();
-    const double round = team_.between_places() > 0 ? team_.between_places() : stretch();
+    const double round = std::max(team_.between_places(), stretch());
     const bool shared_out = holding_.loops_are_shared_out() && !more_than_cpus;
     // Who waits at places that are told lends its CPU.
     const bool suits_seats = can_hold && (shared_out || team_.between_places() > 0);

@@ -37,6 +37,7 @@ std::atomic<bool>& belongs(const slot* one) noexcept {
 void leave(void*) {
     forget_team();
     end_rows_of_this_thread();
+    take_cpu_back();
     slot* own = this_thread.own;
     this_thread.own = nullptr;
     if (own == nullptr) return;

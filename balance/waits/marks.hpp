@@ -2,16 +2,16 @@
 // libtauto-waits.so: preloaded into a program that is balanced, it marks in the balancer's page which threads
 // wait.
 //
-// Marked: pthread barriers, condition variables and joins, semaphores, sched_yield (system.cpp); barriers,
-// joins and the time between regions of GCC's and LLVM's OpenMP (openmp.cpp, llvm_region.cpp); MPI's blocking
-// functions in C and in Fortran (mpi.cpp). It also shares static loops of LLVM's OpenMP out by speed
+// Marked: pthread barriers, condition variables and joins, semaphores, sched_yield (system.cpp); futexes that
+// a program calls itself (futex.cpp); barriers, joins and the time between regions of GCC's and LLVM's OpenMP
+// (openmp.cpp, llvm_region.cpp); MPI's blocking functions in C and in Fortran (mpi.cpp). Where one thread
+// wakes all others, they have met (meetings.hpp). It also shares static loops of LLVM's OpenMP out by speed
 // (static_loop.cpp), and has parts of GCC's short regions run by fewer threads (gcc_region.cpp).
 //
-// Not marked: loops that look at memory without a call, mutexes, futexes that a program calls itself,
-// MPI_Test in a loop, Fortran's module mpi_f08; OpenMP in a program that makes tasks; an MPI library that a
-// program loads after its start, and all OpenMP runtimes that it loads then but the first that starts threads
-// (late_runtime.cpp); static programs and those with more rights than their user.
-// Of these the kernel shows who sleeps.
+// Not marked: loops that look at memory without a call, the system's mutexes, MPI_Test in a loop, Fortran's
+// module mpi_f08; OpenMP in a program that makes tasks; an MPI library that a program loads after its start,
+// and all OpenMP runtimes that it loads then but the first that starts threads (late_runtime.cpp); static
+// programs and those with more rights than their user. Of these the kernel shows who sleeps.
 //
 // MPI's functions are timed, since who waits there spins, and so are waits of LLVM's regions whose loops are
 // shared out (shares.hpp). A rank that waits on a CPU that others share sleeps between two looks

@@ -6,8 +6,11 @@
 #include <time.h>
 
 #include "balance/waits/marks.hpp"
+#include "balance/waits/meetings.hpp"
 #include "balance/waits/originals.hpp"
 
+using tauto::balance::meeting_wait_mark;
+using tauto::balance::note_meeting;
 using tauto::balance::original;
 using tauto::balance::team_wait_mark;
 using tauto::balance::wait_mark;
@@ -23,6 +26,7 @@ TAUTO_SYSTEM(pthread_barrier_wait, nullptr);
 TAUTO_SYSTEM(pthread_cond_wait, TAUTO_CONDITION);
 TAUTO_SYSTEM(pthread_cond_timedwait, TAUTO_CONDITION);
 TAUTO_SYSTEM(pthread_cond_clockwait, nullptr);
+TAUTO_SYSTEM(pthread_cond_broadcast, TAUTO_CONDITION);
 TAUTO_SYSTEM(pthread_join, nullptr);
 TAUTO_SYSTEM(pthread_timedjoin_np, nullptr);
 TAUTO_SYSTEM(pthread_clockjoin_np, nullptr);
@@ -37,22 +41,27 @@ TAUTO_IN_FRONT int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
 }
 
 TAUTO_IN_FRONT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
-    const wait_mark waiting;
+    const meeting_wait_mark waiting(condition);
     return original<int(pthread_cond_t*, pthread_mutex_t*)>(real_pthread_cond_wait)(condition, mutex);
 }
 
 TAUTO_IN_FRONT int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
                                           const timespec* until) {
-    const wait_mark waiting;
+    const meeting_wait_mark waiting(condition);
     return original<int(pthread_cond_t*, pthread_mutex_t*, const timespec*)>(real_pthread_cond_timedwait)(
         condition, mutex, until);
 }
 
 TAUTO_IN_FRONT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                                           const timespec* until) {
-    const wait_mark waiting;
+    const meeting_wait_mark waiting(condition);
     return original<int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>(
         real_pthread_cond_clockwait)(condition, mutex, clock, until);
+}
+
+TAUTO_IN_FRONT int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
+    note_meeting(condition);
+    return original<int(pthread_cond_t*) noexcept>(real_pthread_cond_broadcast)(condition);
 }
 
 TAUTO_IN_FRONT int pthread_join(pthread_t thread, void** value) {

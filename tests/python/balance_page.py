@@ -114,15 +114,19 @@ class BalancePage:
         """Of each thread that has a slot."""
         return {
             owner & 0xFFFFFFFF: Waits(state >> 32, state & 0xFFFFFFFF, yields, *timed)
-            for _, owner, state, yields, timed in self._slots()
+            for _, owner, state, yields, _, timed in self._slots()
             if owner & 0xFFFFFFFF
         }
 
-    def _slots(self) -> Iterator[tuple[int, int, int, int, tuple[int, int]]]:
-        """Of each that was ever taken: its place, owner, state, yields and timed waits."""
+    def passed(self) -> dict[int, int]:
+        """Of each thread that has a slot: the places that it has come past."""
+        return {owner & 0xFFFFFFFF: passed for _, owner, _, _, passed, _ in self._slots() if owner & 0xFFFFFFFF}
+
+    def _slots(self) -> Iterator[tuple[int, int, int, int, int, tuple[int, int]]]:
+        """Of each that was ever taken: where it is, owner, state, yields, places and timed waits."""
         for at in range(SLOTS_AT, SLOTS_AT + self.used() * SLOT_BYTES, SLOT_BYTES):
-            owner, state, yields, _, _, _, waited, since = struct.unpack_from("=8Q", self._bytes, at)
-            yield at, owner, state, yields, (waited, since)
+            owner, state, yields, _, passed, _, waited, since = struct.unpack_from("=8Q", self._bytes, at)
+            yield at, owner, state, yields, passed // 2, (waited, since)
 
     def publish(self, weights: Sequence[int]) -> None:
         """What the CPUs are worth, for programs that run no loop at this moment."""

@@ -22,7 +22,8 @@ from tune_fakes import PROGRAMS, compiled
 pytestmark = pytest.mark.timed
 
 COMPILERS = ("gcc", "clang")
-WAYS = ("barrier", "cond", "timedwait", "clockwait", "sem", "timed sem", "join", "timed join")
+MEETINGS = ("barrier", "condition", "futex")
+WAYS = ("barrier", "cond", "timedwait", "clockwait", "sem", "timed sem", "join", "timed join", "futex")
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +64,10 @@ class Conversation:
 
     def waits(self, thread: int) -> Waits:
         return self.page.threads()[thread]
+
+    def passed(self, thread: int) -> int:
+        """Places that all threads of its team come past."""
+        return self.page.passed()[thread]
 
     def sleeps(self, thread: int) -> bool:
         return stat_of(thread)[0] == "S"
@@ -419,22 +424,24 @@ def test_a_mask_that_a_held_thread_gives_itself_stays(built: Callable[..., Path]
         assert program.process.stdout.readline() == "1\n"
 
 
+@pytest.mark.parametrize("where", MEETINGS)
 @pytest.mark.parametrize(
     ("what", "lends"),
     [("slower", True), ("as fast", False), ("slower, not allowed", False), ("slower, pinned", False)],
 )
 def test_who_waits_takes_a_thread_on_a_slower_cpu_onto_its_own(
-    built: Callable[..., Path], what: str, lends: bool
+    built: Callable[..., Path], what: str, lends: bool, where: str
 ) -> None:
     allowed = sorted(os.sched_getaffinity(0))
     if len(allowed) < 2:
         pytest.skip("needs two CPUs")
     first, second = allowed[:2]
     page = BalancePage()
-    with conversation(page, built("lending.c", "gcc")) as program:
+    with conversation(page, built("lending.c", "gcc"), where) as program:
         behind = program.heard("works")
         waiting = program.process.pid
-        wait_until(lambda: program.waits(waiting).begun > 1, "the wait behind the one at which both began")
+        # Behind the place at which both began.
+        wait_until(lambda: program.waits(waiting).depth == 1 and program.sleeps(waiting), "the first wait")
         page.hold(waiting, first)
         page.hold(behind, second)
         if what != "slower, not allowed":
@@ -459,6 +466,23 @@ def test_who_waits_takes_a_thread_on_a_slower_cpu_onto_its_own(
         program.go_on()
         program.heard("ended")
         assert os.sched_getaffinity(waiting) == {first}
+
+
+@pytest.mark.parametrize("where", MEETINGS)
+def test_each_thread_comes_past_a_meeting_once(built: Callable[..., Path], where: str) -> None:
+    page = BalancePage()
+    with conversation(page, built("lending.c", "gcc"), where) as program:
+        second = program.heard("works")
+        first = program.process.pid
+        for meetings in (1, 2, 3):
+            wait_until(lambda: program.waits(first).depth == 1 and program.sleeps(first), "the next wait")
+            # Who comes early to a barrier has come past it; elsewhere nobody knows before its end.
+            early = 1 if where == "barrier" else 0
+            assert (program.passed(first), program.passed(second)) == (meetings + early, meetings)
+            program.go_on()
+            assert program.heard("works") == second
+        program.go_on()
+        program.heard("ended")
 
 
 @pytest.mark.parametrize("page", ["", "/no/such/file", "/dev/zero", "/proc/self/exe"])

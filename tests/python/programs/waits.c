@@ -1,6 +1,8 @@
 // A thread that waits in one way, then works, then ends. It says what it does, and goes on when it reads a
 // line.
 #define _GNU_SOURCE
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -9,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -85,6 +88,8 @@ static void wait_once(void) {
         pthread_join(joined, NULL);
     else if (is("timed join"))
         pthread_timedjoin_np(joined, NULL, &until);
+    else if (is("futex"))
+        syscall(SYS_futex, &open_door, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
     else if (is("yield"))
         while (!atomic_load(&open_door)) sched_yield();
     else if (is("jump")) {
@@ -114,6 +119,7 @@ static void release(pthread_t thread) {
     else
         sem_post(&semaphore);
     if (is("barrier")) pthread_barrier_wait(&barrier);
+    if (is("futex")) syscall(SYS_futex, &open_door, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 static void in_child(void) {

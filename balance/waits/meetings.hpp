@@ -1,0 +1,41 @@
+#pragma once
+// Threads that meet where one of them wakes all others: at a condition variable, or at a futex that the
+// program calls itself, as C++20's std::barrier and Rust's std::sync::Barrier do.
+//
+// Nobody tells that such a call is a barrier. But who wakes all that wait has come to the place at which they
+// are, and they go on from there: each of them has come past it once. So it counts as one for all of them.
+
+#include <cstdint>
+
+#include "balance/waits/marks.hpp"
+
+namespace tauto::balance {
+
+/// How often all that waited at this address were woken. Addresses may share a number: it is a hint.
+[[nodiscard]] std::uint32_t meetings_at(const void* where) noexcept;
+
+/// By who wakes all that wait at this address.
+void note_meeting(const void* where) noexcept;
+
+/// A wait in which the thread may meet others; not inside of another wait. The thread lends its CPU.
+class meeting_wait_mark : public wait_mark {
+  public:
+    [[gnu::always_inline]] explicit meeting_wait_mark(const void* where) noexcept : where_(where) {
+        if (begun_ != nullptr && begun_->waits().depth == 1) begin();
+    }
+    [[gnu::always_inline]] ~meeting_wait_mark() {
+        if (is_outermost_) end();
+    }
+    meeting_wait_mark(const meeting_wait_mark&) = delete;
+    meeting_wait_mark& operator=(const meeting_wait_mark&) = delete;
+
+  private:
+    void begin() noexcept;
+    void end() noexcept;
+
+    const void* where_;
+    std::uint32_t before_ = 0;
+    bool is_outermost_ = false;
+};
+
+}  // namespace tauto::balance
