@@ -6,6 +6,8 @@ The parts, all but the last with the last CPU, or ``--slow`` of them, slower by 
   fast CPU, or on all fast ones. Beside Linux alone stand threads that sleep while they wait, threads pinned
   to a CPU each, more threads than CPUs, and the fast CPUs alone.
 - ``threads``: the same work by 4, 8 and 16 threads with pthread barriers.
+- ``meetings``: by a thread for each CPU, which meet every 30, 6 and 2 ms: at a pthread barrier, at C++20's
+  ``std::barrier``, at a condition variable.
 - ``spins``: by a thread for each CPU, which wait by looking at memory.
 - ``midway``: the CPU becomes slow in the middle of the run, of both compilers' loops.
 - ``programs``: programs of other people; beside those of OpenBLAS stand as many threads as fast CPUs.
@@ -48,6 +50,8 @@ from tautochrone.verdicts import median_interval
 SCHEMA = "tautochrone.balance-benchmark/4"
 REGIONS_MS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
 BARRIER_MS = 30.0
+MEETINGS_MS = (30.0, 6.0, 2.0)
+MEETINGS = ("barrier", "std", "condition")
 SOURCE = Path(__file__).parent / "programs" / "static_loop.cpp"
 
 PASSIVE = {
@@ -162,18 +166,30 @@ class Bench:
         kind = compiler if phases == 1 else f"{compiler}, {phases} loops a region"
         return {"compiler": kind, "region_ms": milliseconds, **kinds, **self.sides(sides)}
 
-    def threads(self, count: int, *how: str) -> Line:
-        steps = round(self.each["gcc"] * BARRIER_MS)
+    def rounds(self, count: int, milliseconds: float, waits: str, *names: str) -> Line:
+        """So many threads that meet whenever so much work is done."""
+        steps = round(self.each["gcc"] * milliseconds)
 
         def side(name: str) -> tuple[Side, float]:
-            rounds = round(SECONDS[name] * 1e3 / BARRIER_MS)
-            words = [str(runners.find("tauto-bench-barrier-loop")), str(steps), str(rounds), str(count), *how]
-            return balanced(words) if name == "balance" else Side(words), rounds * BARRIER_MS / 1e3
+            rounds = round(SECONDS[name] * 1e3 / milliseconds)
+            words = [str(runners.find("tauto-bench-barrier-loop")), *map(str, (steps, rounds, count)), waits]
+            cpus = self.fast if name == "fast" else frozenset[int]()
+            return balanced(words) if name == "balance" else Side(
+                words, {}, cpus
+            ), rounds * milliseconds / 1e3
 
-        return {
-            "spinning" if how else "threads": count,
-            **self.sides({name: side(name) for name in ("linux", "balance")}),
-        }
+        return self.sides({name: side(name) for name in names})
+
+    def threads(self, count: int) -> Line:
+        return {"threads": count, **self.rounds(count, BARRIER_MS, "barrier", "linux", "balance")}
+
+    def spins(self) -> Line:
+        count = len(self.cpus)
+        return {"spinning": count, **self.rounds(count, BARRIER_MS, "spins", "linux", "balance")}
+
+    def meetings(self, waits: str, milliseconds: float) -> Line:
+        line = self.rounds(len(self.cpus), milliseconds, waits, "fast", "linux", "balance")
+        return {"meeting": waits, "meeting_ms": milliseconds, **line}
 
     def midway(self, compiler: str, milliseconds: float, factor: float) -> Line:
         """The CPU is fast for the first third of what the loop takes on equal CPUs."""
@@ -234,8 +250,12 @@ def lines_of_a_turn(bench: Bench, asked: argparse.Namespace) -> Iterator[Line]:
         if "threads" in parts:
             for count in (4, 8, 16):
                 yield bench.threads(count)
+        if "meetings" in parts:
+            for waits in MEETINGS:
+                for milliseconds in MEETINGS_MS:
+                    yield bench.meetings(waits, milliseconds)
         if "spins" in parts:
-            yield bench.threads(len(bench.cpus), "spins")
+            yield bench.spins()
         if "programs" in parts:
             for name, call in calls.items():
                 yield bench.program(name, call, "unequal")
@@ -291,12 +311,13 @@ def table(lines: Sequence[Line]) -> str:
     out += [
         "",
         "| | turns | `tauto balance` over Linux alone | over Linux, passive | over Linux, fewer threads "
-        "| the same answer |",
-        "|---|---|---|---|---|---|",
+        "| over the fast CPUs alone | the same answer |",
+        "|---|---|---|---|---|---|---|",
     ]
     kinds: dict[tuple[str, ...], Callable[[list[Any]], str]] = {
         ("factor", "threads"): lambda key: f"{key[1]} threads with barriers, factor {key[0]:g}",
         ("factor", "spinning"): lambda key: f"{key[1]} threads that spin, factor {key[0]:g}",
+        ("factor", "meeting", "meeting_ms"): lambda key: f"{key[1]} every {key[2]:g} ms, factor {key[0]:g}",
         ("factor", "midway", "midway_ms"): lambda key: (
             f"{key[1]}, {key[2]:g} ms, slower by {key[0]:g} in the middle of the run"
         ),
@@ -307,7 +328,7 @@ def table(lines: Sequence[Line]) -> str:
         for key, found in _rows(lines, *names):
             ratio = _ratio(found, _over("balance", "linux"))
             others = []
-            for side in ("linux, passive", "linux, fewer"):
+            for side in ("linux, passive", "linux, fewer", "fast"):
                 having = [one for one in found if side in one]
                 others.append(_ratio(having, _over("balance", side)) if having else "")
             answers = [one["same_answer"] for one in found if "same_answer" in one]
@@ -318,7 +339,7 @@ def table(lines: Sequence[Line]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="tauto balance beside Linux alone.")
-    parser.add_argument("--parts", default="loops,threads,spins,midway,programs,equal")
+    parser.add_argument("--parts", default="loops,threads,meetings,spins,midway,programs,equal")
     parser.add_argument(
         "--regions", default=",".join(f"{one:g}" for one in REGIONS_MS), help="milliseconds of a loop"
     )

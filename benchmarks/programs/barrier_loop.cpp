@@ -1,45 +1,76 @@
 // Threads that work and then wait for each other: it knows nothing of unequal CPUs.
-// tauto-bench-barrier-loop STEPS ROUNDS THREADS [spins]: a round has STEPS steps in all. They wait in a
-// barrier of pthreads, or look at memory again and again. Prints its seconds and a number that depends on all
-// of the work.
+// tauto-bench-barrier-loop STEPS ROUNDS THREADS [WAITS]: a round has STEPS steps in all. They wait in a
+// barrier of pthreads (barrier), C++20's (std), at a condition (condition), or look at memory again and again
+// (spins). Prints its seconds and a number that depends on all of the work.
 
 #include <pthread.h>
 
 #include <atomic>
+#include <barrier>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <string_view>
+#include <map>
+#include <mutex>
+#include <string>
 #include <vector>
 
 namespace {
 
 class meeting {
   public:
-    meeting(long threads, bool spins) : threads_(threads), spins_(spins) {
+    meeting(long threads, const std::string& waits)
+        : threads_(threads), wait_(ways().at(waits)), of_cpp_(threads) {
         pthread_barrier_init(&barrier_, nullptr, static_cast<unsigned>(threads));
     }
 
-    void wait() {
-        if (!spins_) {
-            pthread_barrier_wait(&barrier_);
-            return;
+    using way = void (meeting::*)();
+    static const std::map<std::string, way>& ways() {
+        static const std::map<std::string, way> all{{"barrier", &meeting::wait_in_pthreads},
+                                                    {"std", &meeting::wait_in_cpp},
+                                                    {"condition", &meeting::wait_at_condition},
+                                                    {"spins", &meeting::spin}};
+        return all;
+    }
+
+    void wait() { (this->*wait_)(); }
+
+  private:
+    void wait_in_pthreads() { pthread_barrier_wait(&barrier_); }
+
+    void wait_in_cpp() { of_cpp_.arrive_and_wait(); }
+
+    void wait_at_condition() {
+        std::unique_lock hold(mutex_);
+        const long before = round_;
+        if (++came_ == threads_) {
+            came_ = 0;
+            round_ = before + 1;
+            condition_.notify_all();
         }
-        const long round = round_.load(std::memory_order_acquire);
+        condition_.wait(hold, [&] { return round_ != before; });
+    }
+
+    void spin() {
+        const long before = round_.load(std::memory_order_acquire);
         if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
             arrived_.store(0, std::memory_order_relaxed);
-            round_.store(round + 1, std::memory_order_release);
+            round_.store(before + 1, std::memory_order_release);
         } else {
-            while (round_.load(std::memory_order_acquire) == round) {
+            while (round_.load(std::memory_order_acquire) == before) {
             }
         }
     }
 
-  private:
     long threads_;
-    bool spins_;
+    way wait_;
     pthread_barrier_t barrier_;
+    std::barrier<> of_cpp_;
+    std::mutex mutex_;
+    std::condition_variable condition_;
+    long came_ = 0;
     std::atomic<long> arrived_{0};
     std::atomic<long> round_{0};
 };
@@ -65,13 +96,14 @@ void* work(void* given) {
 }  // namespace
 
 int main(int count, char** values) {
-    const bool spins = count == 5 && std::string_view(values[4]) == "spins";
-    if (count != 4 && !spins) {
-        std::fprintf(stderr, "usage: tauto-bench-barrier-loop STEPS ROUNDS THREADS [spins]\n");
+    const std::string waits = count == 5 ? values[4] : "barrier";
+    if ((count != 4 && count != 5) || !meeting::ways().contains(waits)) {
+        std::fprintf(stderr,
+                     "usage: tauto-bench-barrier-loop STEPS ROUNDS THREADS [barrier|std|condition|spins]\n");
         return 2;
     }
     const long threads = std::atol(values[3]);
-    meeting place(threads, spins);
+    meeting place(threads, waits);
     std::vector<worker> workers(static_cast<std::size_t>(threads));
     const auto began = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < workers.size(); ++i) {

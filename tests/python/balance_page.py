@@ -120,7 +120,9 @@ class BalancePage:
 
     def passed(self) -> dict[int, int]:
         """Of each thread that has a slot: the places that it has come past."""
-        return {owner & 0xFFFFFFFF: passed for _, owner, _, _, passed, _ in self._slots() if owner & 0xFFFFFFFF}
+        return {
+            owner & 0xFFFFFFFF: passed for _, owner, _, _, passed, _ in self._slots() if owner & 0xFFFFFFFF
+        }
 
     def _slots(self) -> Iterator[tuple[int, int, int, int, int, tuple[int, int]]]:
         """Of each that was ever taken: where it is, owner, state, yields, places and timed waits."""
