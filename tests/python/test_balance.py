@@ -421,7 +421,7 @@ def test_short_regions_of_gcc_have_a_thread_for_each_cpu_and_give_the_same(slow_
 def test_threads_that_spin_while_they_wait_are_seen_and_moved(slow_cpu: int) -> None:
     """Nothing tells of such waits but code where threads are on fast CPUs alone."""
     # So long that it is looked for more than once: other programs may be on the slow CPU in a window.
-    loop = [str(executable("tauto-bench-barrier-loop")), "60000000", "180", "2"]
+    loop = [str(executable("tauto-bench-barrier-loop")), "60000000", "120", "2"]
     fast_cpu = next(cpu for cpu in sorted(os.sched_getaffinity(0)) if cpu != slow_cpu)
     if answer(balance("--json", "--only", "moves", "--", *loop[:2], "2", "2"))["watched_by"] != "switches":
         pytest.skip("perf_event_open is not allowed here")
