@@ -1,5 +1,6 @@
 // tauto: `tauto run PROFILE -- COMMAND` applies a profile, checks what the kernel gave, and becomes the
-// command; with --fit it asks the Python laboratory for the profile. Help and version are printed at once.
+// command; with --fit it asks the Python laboratory for the profile. `tauto balance -- COMMAND` becomes the
+// balancer. Help and version are printed at once.
 // Everything else is the Python laboratory's, which this becomes. So nothing waits for a Python that it does
 // not need, and nothing of ours is left while a command runs.
 
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "command/applying.hpp"
+#include "command/balancing.hpp"
 #include "command/child_output.hpp"
 #include "command/profile.hpp"
 #include "command/shown.hpp"
@@ -209,11 +211,23 @@ int become_laboratory(const std::string& started_as, const words& given) {
     return exit_bad_input;
 }
 
+// Becomes the balancer, as these words behind `tauto balance` say. Returns where the laboratory has to.
+void become_balancer(const std::string& started_as, const words& given) {
+    const auto told = tauto::command::balancer_words(given);
+    const std::string file = told ? tauto::command::find_balancer(own_folder(started_as)) : "";
+    if (file.empty()) return;
+    words values{"tauto-balance"};
+    values.insert(values.end(), told->begin(), told->end());
+    become(execv, file, values);
+}
+
 // Becomes the command, or the balancer that starts it. Returns only if that could not be started.
 int become_command(const std::string& started_as, const words& made, const std::string& file, bool balanced) {
     if (!balanced) return not_started(made[0], become_file(file, made));
-    words balancing{"balance", "--", file};
+    words balancing{"--", file};
     balancing.insert(balancing.end(), made.begin() + 1, made.end());
+    become_balancer(started_as, balancing);
+    balancing.insert(balancing.begin(), "balance");
     return become_laboratory(started_as, balancing);
 }
 
@@ -282,6 +296,7 @@ int main(int count, char** values) {
             return exit_bad_input;
         }
         if (const auto text = tauto::command::shown(given)) return print(*text);
+        if (given[0] == "balance") become_balancer(started_as, {given.begin() + 1, given.end()});
         return become_laboratory(started_as, given);
     } catch (const input_error& error) {
         say(std::string("error: ") + error.what());

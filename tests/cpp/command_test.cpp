@@ -3,11 +3,17 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "command/applying.hpp"
+#include "command/balancing.hpp"
 #include "command/profile.hpp"
 
 namespace {
@@ -21,7 +27,79 @@ profile with(std::vector<std::pair<std::string, std::string>> environment) {
     return asked;
 }
 
+// A folder that goes when it ends.
+struct scratch {
+    std::filesystem::path path;
+    scratch() {
+        std::string name = (std::filesystem::temp_directory_path() / "tauto [test] XXXXXX").string();
+        REQUIRE(mkdtemp(name.data()) != nullptr);
+        path = name;
+    }
+    ~scratch() { std::filesystem::remove_all(path); }
+    scratch(const scratch&) = delete;
+    scratch& operator=(const scratch&) = delete;
+
+    std::string program(const std::string& name) const {
+        const std::filesystem::path made = path / name;
+        std::filesystem::create_directories(made.parent_path());
+        std::ofstream(made) << "#!/bin/sh\n";
+        chmod(made.c_str(), 0755);
+        return made.string();
+    }
+};
+
 }  // namespace
+
+TEST_CASE("The balancer is told what stands behind tauto balance") {
+    CHECK(balancer_words({"--", "a", "-q", "--json"}) == lines{"--", "a", "-q", "--json"});
+    CHECK(balancer_words({"-q", "--json", "--report", "f", "--no-preload", "--", "a"}) ==
+          lines{"--json", "--report=f", "--no-preload", "--", "a"});
+    CHECK(balancer_words({"--report=f g", "--", "a"}) == lines{"--report=f g", "--", "a"});
+}
+
+TEST_CASE("Whatever else stands there is the laboratory's") {
+    for (const lines& other : {lines{},
+                               {"--"},
+                               {"--json"},
+                               {"a"},
+                               {"--json", "a", "--", "b"},
+                               {"--help", "--", "a"},
+                               {"--pid", "1", "--", "a"},
+                               {"--report", "--", "a"},
+                               {"--report", "", "--", "a"},
+                               {"--report=", "--", "a"},
+                               {"--only", "seats", "--", "a"}})
+        CHECK_FALSE(balancer_words(other).has_value());
+}
+
+TEST_CASE("The balancer is beside tauto, or in the package of its environment") {
+    const scratch here;
+    const char* const before = std::getenv("TAUTO_RUNNERS");
+    const std::optional<std::string> kept = before ? std::optional<std::string>(before) : std::nullopt;
+    unsetenv("TAUTO_RUNNERS");
+    const std::string bin = (here.path / "bin").string();
+    const std::string package = "site-packages/tautochrone/bin/tauto-balance";
+    CHECK(find_balancer(bin).empty());
+    CHECK(find_balancer("").empty());
+    std::filesystem::create_directories(bin);
+    const std::string installed = here.program("lib/python3.11/" + package);
+    CHECK(std::filesystem::equivalent(find_balancer(bin), installed));
+    static_cast<void>(here.program("lib/python3.12/" + package));
+    CHECK(find_balancer(bin).empty());  // which of them has this command is not known
+    const std::string beside = here.program("bin/tauto-balance");
+    CHECK(find_balancer(bin) == beside);
+    const std::string named = here.program("named/tauto-balance");
+    setenv("TAUTO_RUNNERS", (here.path / "named").c_str(), 1);
+    CHECK(find_balancer(bin) == named);
+    setenv("TAUTO_RUNNERS", (here.path / "nowhere").c_str(), 1);
+    CHECK(find_balancer(bin) == beside);
+    chmod(beside.c_str(), 0644);
+    CHECK(find_balancer(bin).empty());
+    if (kept)
+        setenv("TAUTO_RUNNERS", kept->c_str(), 1);
+    else
+        unsetenv("TAUTO_RUNNERS");
+}
 
 TEST_CASE("Threads beyond a quota are a warning") {
     const profile asked = with({{"GOMAXPROCS", "2"}, {"RAYON_NUM_THREADS", "1"}});

@@ -379,6 +379,29 @@ def test_help_and_version_need_no_python_and_are_the_laboratorys_bytes(words: li
     assert own.returncode == (0 if words else 2)
 
 
+def test_a_command_is_balanced_without_python(tmp_path: Path) -> None:
+    words = (
+        "--json",
+        f"--report={tmp_path / 'answer'}",
+        "-q",
+        "--",
+        "/bin/sh",
+        "-c",
+        "echo $1 $0; exit 7",
+        "b",
+        "a",
+    )
+    shutil.copy(TAUTO, tmp_path)
+    for name in ("tauto-balance", "tauto-nothing", "libtauto-waits.so"):
+        (tmp_path / name).symlink_to(TAUTO.with_name(name))
+    for front in (("balance",), ("run", "--balance")):
+        behind = words if front == ("balance",) else words[words.index("--") :]
+        done = start(tmp_path / "tauto", *front, *behind, env={"PATH": ""})
+        assert (done.returncode, done.stdout) == (7, "a b\n"), done.stderr
+        assert done.stderr.count("\n") == 1
+    assert json.loads((tmp_path / "answer").read_text())["schema"] == "tautochrone.balance/1"
+
+
 def test_help_that_cannot_be_written_is_an_error() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([TAUTO, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
