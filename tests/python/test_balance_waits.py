@@ -485,6 +485,12 @@ def test_each_thread_comes_past_a_meeting_once(built: Callable[..., Path], where
         program.heard("ended")
 
 
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_calls_by_number_come_through(built: Callable[..., Path], compiler: str) -> None:
+    done = run_to_end([built("calls.c", compiler, "-O2")], env=BalancePage().environment())
+    assert (done.returncode, done.stdout) == (0, "right\n")
+
+
 @pytest.mark.parametrize("page", ["", "/no/such/file", "/dev/zero", "/proc/self/exe"])
 def test_without_a_page_the_program_runs_as_always(built: Callable[..., Path], page: str) -> None:
     environment = BalancePage().environment() | {"TAUTO_BALANCE_PAGE": page}
