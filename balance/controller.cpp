@@ -229,8 +229,9 @@ std::vector<way> controller::possible_ways() {
     const bool more_than_cpus = working.size() > cpus_.size();
     const double round = std::max(team_.between_places(), stretch());
     const bool shared_out = holding_.loops_are_shared_out() && !more_than_cpus;
-    // Who waits at places that are told lends its CPU.
-    const bool suits_seats = can_hold && (shared_out || team_.between_places() > 0);
+    // Who waits at places that are told lends its CPU, and so does who waits elsewhere for as much each time.
+    const bool suits_seats =
+        can_hold && (shared_out || team_.between_places() > 0 || (team_.waits_tell() && !more_than_cpus));
     const bool can_move = round == 0 || round >= (suits_seats ? too_short_where_seated : too_short_to_move);
     std::vector<way> found;
     // Shares, and what CPUs are worth, are learned in the first windows.
@@ -342,13 +343,14 @@ void controller::end_window(nanoseconds now) {
     window seen;
     nanoseconds ran = 0;
     if (!rested) {
-        const team::tally done = team_.take_tally();
+        const team::tally done = team_.take_tally(done_ == way::alone);
         ran = done.ran;
         seen.done = done_;
         if (done_ == way::seats) holding_.learn(team_.of_note());
         seen.seconds = done.seconds;
         seen.work = done.work;
         seen.counted = done.counted;
+        seen.agreed = done.agreed;
         seen.spun = done.spun;
         seen.round = team_.between_places();
         seen.reachable = seen.seconds * cpus_.of_the_fastest(done.threads);

@@ -16,6 +16,8 @@ constexpr double enough = 20;      // evidence: wrong once in 20 programs that i
 constexpr double worth_it = 0.01;  // of the time: with less it is left alone
 // CPU time counts what caches cost, too: it showed 14 % more work where programs took as long.
 constexpr double worth_it_if_estimated = 0.15;
+// Where waits say the same.
+constexpr double worth_it_if_agreed = 0.04;
 // Above what the fastest CPUs alone do: what slow ones do is not known well.
 constexpr double surely = 1.1;
 constexpr double to_win = 0.04;  // of what is reachable: with less it is not even tried
@@ -26,6 +28,7 @@ constexpr double clear = 1.03;
 // Nothing is lost by going on with what does as much, as long as it is compared.
 constexpr double as_good = 0.97;
 constexpr double clear_if_estimated = 1.25;
+constexpr double clear_if_agreed = 1.06;
 constexpr double clear_of_a_rival = 1.12;  // two ways that both move threads cost alike
 // From here on nothing can be found that is worth a search.
 constexpr double near_the_bound = 0.93;  // of what is reachable
@@ -211,7 +214,8 @@ void effect::look_at_next(const window& seen) {
         if (so_far < promised || seen.seconds < short_look) return;
     }
     if (best_ == way::alone) return rest(first_rest, "nothing that could be done promised a gain");
-    if (best_rate_ > (seen.counted ? as_good : clear_if_estimated) * alone_.rate()) return keep();
+    const double factor = seen.counted ? as_good : seen.agreed ? clear_if_agreed : clear_if_estimated;
+    if (best_rate_ > factor * alone_.rate()) return keep();
     phase_ = phase::tries;
     tried_ = 0;
     start_pair();
@@ -335,7 +339,8 @@ void effect::add_pair(const pair& both) {
     const double log = std::log(alone.rate()) - std::log(balanced.rate());
     const bool counted = balanced.counted && alone.counted;
     if (!counted) ++estimated_;
-    const double least = counted ? worth_it : worth_it_if_estimated;
+    const bool agreed = balanced.agreed && alone.agreed;
+    const double least = counted ? worth_it : agreed ? worth_it_if_agreed : worth_it_if_estimated;
     const bool helps = log < -least;
     logs_.push_back(log);
     helps_.add(helps);

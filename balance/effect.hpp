@@ -48,6 +48,7 @@ struct window {
     double of_fastest = 0;      // the same on CPUs that are as fast as the fastest
     double round = 0;           // seconds between two places that all threads come past; 0: not known
     bool counted = false;       // `work` was counted, not estimated by the speeds of CPUs
+    bool agreed = false;        // it was estimated, and waits say as much
     double spun = 0;            // of the CPU time: the part in which threads waited unseen, which is no work
     bool equal = true;          // no CPU is faster than another
     bool by_itself = true;      // one is slow by itself, not because of others there

@@ -16,8 +16,8 @@ constexpr double part_of_note = 0.05;    // of what the busiest did
 constexpr nanoseconds shortest_round = 100'000;
 constexpr nanoseconds longest_tick = 10 * timer::millisecond;
 constexpr int most_windows_unnoted = 2;  // of one that has a seat
-constexpr double alike = 0.35;
 constexpr double surely_wanted = 0.9;
+constexpr double fewest_waits = 8;        // in a window that is judged by them
 constexpr double follows = 0.3;           // of what a window shows
 constexpr double follows_counted = 0.15;  // so that ways are compared by one measure
 
@@ -371,6 +371,36 @@ double team::places_a_second() {
     return all && tell > 0 ? sum / tell : 0;
 }
 
+// Of all that did a part of note; 0 where one of them does not tell.
+double team::waits_a_second() {
+    double sum = 0;
+    bool all = true;
+    for (auto& [thread, one] : members_) {
+        const auto before =
+            std::exchange(one.begun_before, one.marks != nullptr ? std::optional(one.begun) : std::nullopt);
+        if (!one.noted) continue;
+        all = all && before && one.begun_before;
+        if (before) sum += static_cast<double>(one.begun - *before);
+    }
+    const double seconds = timer::to_seconds(looked_ - window_.at);
+    return all && sum >= fewest_waits && seconds > 0 ? sum / seconds : 0;
+}
+
+// Where threads wait once for so much work, whatever that is: for a part of a loop, or for each other. CPU
+// time counts what caches cost, and waits what a queue is short of, so neither is believed alone.
+void team::judge_by_waits(tally& found, bool alone) {
+    const double waits = waits_a_second() * found.seconds;
+    const double each = waits > 0 ? found.work / waits : 0;
+    if (each < least_stretch) return;
+    if (alone) {
+        if (of_a_wait_ == 0) of_a_wait_ = each;
+        unlike_waits_ += follows * (std::abs(each / of_a_wait_ - 1) - unlike_waits_);
+        of_a_wait_ += follows * (each - of_a_wait_);
+    }
+    found.agreed = waits_tell();
+    if (found.agreed) found.work = std::min(found.work, waits * of_a_wait_);
+}
+
 std::vector<member*> team::to_seat(bool at_once) {
     const bool all = at_once && !has_tally_;
     std::vector<member*> found;
@@ -415,7 +445,7 @@ team::tally team::so_far() const {
     return found;
 }
 
-team::tally team::take_tally() {
+team::tally team::take_tally(bool alone) {
     has_tally_ = true;
     tally found;
     const double least = least_of_note();
@@ -445,6 +475,7 @@ team::tally team::take_tally() {
         of_a_place_ += (found.counted ? follows_counted : follows) * (each - of_a_place_);
         if (found.counted) found.work = places * found.seconds * of_a_place_;
     }
+    if (places == 0) judge_by_waits(found, alone);
     found.ran = std::exchange(ran_, 0);
     const auto spun = static_cast<double>(std::exchange(spun_, 0));
     if (found.ran > 0) found.spun = std::min(1.0, spun / static_cast<double>(found.ran));

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -46,11 +47,12 @@ struct member {
     bool waits = false;               // it did at the last look, as its process says in the page
     bool spins = false;               // so it did all the time between the last two: what it ran is no work
     std::uint32_t begun = 0;          // waits that were no yields, at the last look
-    bool waited = false;              // it began one between the last two
-    std::uint64_t waited_for = 0;     // ns of all waits that are timed, at the last look
-    nanoseconds ran = 0;              // since then, as work
-    std::uint32_t yields = 0;         // at the last look
-    bool yielded = false;             // between the last two
+    std::optional<std::uint32_t> begun_before;  // at the last tally
+    bool waited = false;                        // it began one between the last two
+    std::uint64_t waited_for = 0;               // ns of all waits that are timed, at the last look
+    nanoseconds ran = 0;                        // since then, as work
+    std::uint32_t yields = 0;                   // at the last look
+    bool yielded = false;                       // between the last two
     bool ended = false;
 };
 
@@ -85,7 +87,7 @@ class team {
     // Watches nobody any more; a search begins anew.
     void forget();
     // CPUs have become faster or slower: what a place was worth until now is no measure.
-    void forget_places() { of_a_place_ = unlike_ = 0; }
+    void forget_places() { of_a_place_ = unlike_ = of_a_wait_ = unlike_waits_ = 0; }
     // Watches switches, where the system allows it, or reads /proc at each look. A thread that is interrupted
     // often is slowed by the first: one whose CPU `tauto emulate` slows takes 6 % longer.
     void watch_exactly(bool exactly);
@@ -122,10 +124,12 @@ class team {
         double seconds = 0;
         std::size_t threads = 0;
         bool counted = false;  // by places
+        bool agreed = false;   // by waits, too: `work` is the less of both
         nanoseconds ran = 0;   // CPU time
         double spun = 0;       // of the CPU time: the part in which threads waited unseen
     };
-    tally take_tally();
+    // `alone`: Linux placed the threads. What a wait stands for is learned then.
+    tally take_tally(bool alone = false);
     // Only `estimated`, `seconds` and `threads`, until the last look.
     tally so_far() const;
     void begin_window();
@@ -139,11 +143,15 @@ class team {
     bool saw_switches() const { return saw_switches_; }
     // Seconds between two places that threads come past, in the last window; 0: not known.
     double between_places() const { return between_places_; }
+    // Whether threads waited as often as their work says in the last windows that were left alone.
+    bool waits_tell() const { return of_a_wait_ > 0 && unlike_waits_ < alike; }
     bool has_tally() const { return has_tally_; }
     std::size_t threads_seen() const { return ever_seen_.size(); }
     std::size_t threads_moved() const;
 
   private:
+    static constexpr double alike = 0.35;
+
     struct moment {
         change what;
         member* who;
@@ -161,6 +169,8 @@ class team {
     bool tells_places(const member& one) const;
     double least_of_note() const;  // work since the last tally
     double places_a_second();
+    double waits_a_second();
+    void judge_by_waits(tally& found, bool alone);
     void take_unseen_waits_off(member& one);
     void end_stretch(member& one);
     std::span<slot> slots() const;  // that were ever taken
@@ -189,6 +199,8 @@ class team {
     double between_places_ = 0;
     double of_a_place_ = 0;  // work of all between two; 0: not known
     double unlike_ = 0.6;    // by which part of it windows differ
+    double of_a_wait_ = 0;   // likewise, of a wait of a thread of note
+    double unlike_waits_ = 0.6;
     std::vector<moment> moments_;
     news news_;
     std::vector<cpu_use> uses_;

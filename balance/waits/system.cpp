@@ -82,17 +82,17 @@ TAUTO_IN_FRONT int pthread_clockjoin_np(pthread_t thread, void** value, clockid_
 }
 
 TAUTO_IN_FRONT int sem_wait(sem_t* semaphore) {
-    const wait_mark waiting;
+    const meeting_wait_mark waiting(semaphore);
     return original<int(sem_t*)>(real_sem_wait)(semaphore);
 }
 
 TAUTO_IN_FRONT int sem_timedwait(sem_t* semaphore, const timespec* until) {
-    const wait_mark waiting;
+    const meeting_wait_mark waiting(semaphore);
     return original<int(sem_t*, const timespec*)>(real_sem_timedwait)(semaphore, until);
 }
 
 TAUTO_IN_FRONT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* until) {
-    const wait_mark waiting;
+    const meeting_wait_mark waiting(semaphore);
     return original<int(sem_t*, clockid_t, const timespec*)>(real_sem_clockwait)(semaphore, clock, until);
 }
 

@@ -281,6 +281,25 @@ TEST_CASE("a_small_gain_goes_on_at_once_only_where_work_is_counted") {
     }
 }
 
+TEST_CASE("what_is_estimated_is_believed_from_a_smaller_gain_on_where_waits_say_the_same") {
+    for (const bool agreed : {false, true}) {
+        effect judged(1);
+        for (int windows = 0; windows < 60; ++windows) {
+            window seen = on_fast_and_slow();
+            seen.counted = false;
+            seen.agreed = agreed;
+            seen.possible = {way::seats};
+            seen.done = judged.next();
+            seen.work = (seen.done == way::alone ? 0.5 : 0.55) * seen.reachable;
+            judged.add(seen);
+        }
+        CAPTURE(agreed);
+        CHECK(judged.ever_kept() == agreed);
+        CHECK(judged.is_estimated());
+        CHECK((judged.now() == effect::phase::keeps) == agreed);
+    }
+}
+
 TEST_CASE("a_clear_gain_goes_on_at_once") {
     effect judged(1);
     CHECK(after(judged, {0.5, 1.23}) == way::seats);
@@ -1111,6 +1130,54 @@ TEST_CASE("what_a_thread_runs_while_it_waits_is_no_work") {
         CHECK(worked < alone + 1e-3);
         if (!says_so) CHECK(worked > 0.8 * (has_run() - ran));
     }
+    munmap(marks, sizeof(page));
+    close(descriptor);
+}
+
+TEST_CASE("where_threads_wait_once_for_so_much_work_the_less_of_both_is_believed") {
+    const child spinner("while :; do :; done");
+    int descriptor = -1;
+    page* const marks = make_page(descriptor);
+    REQUIRE(marks != nullptr);
+    slot* const own = claim_slot(*marks, spinner.pid());
+    const cpu_set_t given = mask_of(0);
+    std::vector<cpu_speed> all;
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+        if (CPU_ISSET(static_cast<unsigned>(cpu), &given)) all.push_back({cpu, 1.0, 1.0});
+    speeds cpus(all);
+    team watched(spinner.pid(), cpus, true, marks);
+    watched.search();
+    // Waits `often` in each 5 ms of work, and tells what a window showed.
+    const auto see = [&](int often, bool alone) {
+        for (int k = 0; k < 12; ++k) {
+            const double before = watched.so_far().estimated;
+            do {
+                usleep(1'000);
+                watched.look();
+            } while (watched.so_far().estimated < before + 5e-3);
+            for (int wait = 0; wait < often; ++wait) {
+                begin_wait(*own);
+                end_wait(*own);
+            }
+        }
+        watched.look();
+        const team::tally found = watched.take_tally(alone);
+        watched.begin_window();
+        return found;
+    };
+    CHECK_FALSE(see(2, true).agreed);  // who is of note is not known before
+    CHECK_FALSE(see(2, false).agreed);
+    for (int windows = 0; windows < 6; ++windows) see(2, true);
+    CHECK(watched.waits_tell());
+    const team::tally fewer = see(1, false);
+    CHECK(fewer.agreed);
+    CHECK(fewer.work < 0.8 * fewer.estimated);
+    const team::tally more = see(4, false);
+    CHECK(more.agreed);
+    CHECK(more.work == more.estimated);
+    for (int windows = 0; windows < 8; ++windows) see(windows % 2 == 0 ? 1 : 12, true);
+    CHECK_FALSE(watched.waits_tell());
+    CHECK_FALSE(see(2, false).agreed);
     munmap(marks, sizeof(page));
     close(descriptor);
 }
