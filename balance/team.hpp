@@ -197,10 +197,10 @@ class team {
     point last_round_;
     int rounds_ = 0;
     double between_places_ = 0;
-    double of_a_place_ = 0;  // work of all between two; 0: not known
-    double unlike_ = 0.6;    // by which part of it windows differ
-    double of_a_wait_ = 0;   // likewise, of a wait of a thread of note
-    double unlike_waits_ = 0.6;
+    double of_a_place_ = 0;      // work of all between two; 0: not known
+    double unlike_ = 0.6;        // by which part of it windows differ
+    double of_a_wait_ = 0;       // likewise, of a wait of a thread of note
+    double unlike_waits_ = 0.3;  // believed until windows differ
     std::vector<moment> moments_;
     news news_;
     std::vector<cpu_use> uses_;
