@@ -41,7 +41,7 @@ struct wait_state {
 };
 
 /// Places in the program that a thread has come past: ends of its parts of parallel regions, barriers,
-/// collective calls. All threads of a team come past as many.
+/// collective calls, and where one thread woke all that waited. All threads of a team come past as many.
 struct progress {
     std::uint64_t passed = 0;  ///< how many
     std::uint64_t at = 0;      ///< when the last was, in nanoseconds of CLOCK_MONOTONIC

@@ -18,7 +18,8 @@ namespace tauto::balance {
 /// Past the function that the program's own calls go through. 0: the calling thread.
 void set_mask(pid_t thread, const cpu_set_t& mask) noexcept;
 
-/// At the begin of a wait that all threads of a team come past; `now` as in `pass`. One look at each slot.
+/// At the begin of a wait, behind its `pass` if all threads of a team come past it; `now` as there. One look
+/// at each slot.
 void lend_cpu(slot& own, std::uint64_t now) noexcept;
 
 /// At its end: the guest goes to its seat again, and so does this thread if it came to the wait as one. Who

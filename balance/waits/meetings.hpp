@@ -2,8 +2,8 @@
 // Threads that meet where one of them wakes all others: at a condition variable, or at a futex that the
 // program calls itself, as C++20's std::barrier and Rust's std::sync::Barrier do.
 //
-// Nobody tells that such a call is a barrier. But who wakes all that wait has come to the place at which they
-// are, and they go on from there: each of them has come past it once. So it counts as one for all of them.
+// Nobody says that such a call is a barrier. But who wakes all that wait has come to where they are, and all
+// go on from there. So each of them has come past one place.
 
 #include <cstdint>
 
@@ -17,7 +17,9 @@ namespace tauto::balance {
 /// By who wakes all that wait at this address.
 void note_meeting(const void* where) noexcept;
 
-/// A wait in which the thread may meet others; not inside of another wait. The thread lends its CPU.
+/// A wait that another thread ends, for all that wait or, as at a semaphore, for this one alone. The thread
+/// lends its CPU meanwhile, unless it is inside of another wait. Where all were woken it has come past a
+/// place.
 class meeting_wait_mark : public wait_mark {
   public:
     [[gnu::always_inline]] explicit meeting_wait_mark(const void* where) noexcept : where_(where) {
