@@ -388,8 +388,7 @@ double team::waits_a_second() {
 
 // Where threads wait once for so much work, whatever that is: for a part of a loop, or for each other. CPU
 // time counts what caches cost, and waits what a queue is short of, so neither is believed alone.
-void team::judge_by_waits(tally& found, bool alone) {
-    const double waits = waits_a_second() * found.seconds;
+void team::judge_by_waits(tally& found, double waits, bool alone) {
     const double each = waits > 0 ? found.work / waits : 0;
     if (each < least_stretch) return;
     if (alone) {
@@ -475,7 +474,8 @@ team::tally team::take_tally(bool alone) {
         of_a_place_ += (found.counted ? follows_counted : follows) * (each - of_a_place_);
         if (found.counted) found.work = places * found.seconds * of_a_place_;
     }
-    if (places == 0) judge_by_waits(found, alone);
+    const double waits = waits_a_second() * found.seconds;
+    if (places == 0) judge_by_waits(found, waits, alone);
     found.ran = std::exchange(ran_, 0);
     const auto spun = static_cast<double>(std::exchange(spun_, 0));
     if (found.ran > 0) found.spun = std::min(1.0, spun / static_cast<double>(found.ran));

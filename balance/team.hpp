@@ -170,7 +170,7 @@ class team {
     double least_of_note() const;  // work since the last tally
     double places_a_second();
     double waits_a_second();
-    void judge_by_waits(tally& found, bool alone);
+    void judge_by_waits(tally& found, double waits, bool alone);
     void take_unseen_waits_off(member& one);
     void end_stretch(member& one);
     std::span<slot> slots() const;  // that were ever taken
