@@ -262,6 +262,13 @@ def test_openmp_that_is_linked_statically_is_found_inside(tmp_path: Path) -> Non
     assert any("is linked statically, so nothing can be preloaded" in said for said in found.balancing)
 
 
+def test_where_its_threads_wait_for_each_other_is_said_beforehand(tmp_path: Path) -> None:
+    said = inspect([str(compiled("waits.c", tmp_path, "-pthread"))], here()).balancing
+    assert any("in barriers, condition variables and semaphores: who waits can lend" in one for one in said)
+    alone = inspect([str(compiled("static_loop.c", tmp_path, "-fopenmp"))], here()).balancing
+    assert not any("wait for each other in" in one for one in alone)
+
+
 def test_what_keeps_threads_where_they_are_is_said_beforehand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

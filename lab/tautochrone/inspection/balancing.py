@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Mapping, Sequence
 
+from tautochrone import text
 from tautochrone.programs.elf import Elf
 
 _PINNING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
@@ -21,8 +22,12 @@ def balancing(
     llvm_loops: bool,
     gcc_loops: bool,
     openblas: bool,
+    waits: Sequence[str],
 ) -> tuple[str, ...]:
-    """Sentences without a full stop. The loops are static ones of OpenMP, by the compiler."""
+    """Sentences without a full stop. The loops are static ones of OpenMP, by the compiler.
+
+    `waits`: where its threads may wait for each other.
+    """
     said = ["it moves threads that wait for each other after equal shares"]
     if one_kind:
         said.append("no CPU here is of a slower kind: unless it finds one slower, it does nothing")
@@ -34,6 +39,11 @@ def balancing(
         said.append(f"{why}, so nothing can be preloaded: what spins while it waits seems to work")
     elif llvm_loops:
         said.append("its static loops (LLVM's OpenMP) can be shared out by the speeds of the CPUs")
+    if waits and not why:
+        said.append(
+            f"its threads may wait for each other in {text.joined(waits)}: who waits can lend its CPU to "
+            "one that works on a slower one"
+        )
     if gcc_loops:
         said.append(
             "GCC has compiled equal shares into its static loops: "

@@ -160,7 +160,8 @@ def inspect(command: Sequence[str], machine: Machine, watched: Watched | None = 
                 _add_inside(runtimes, elf)
         _add(runtimes, (elf.path for elf in loaded), LOADED)
         reached += loaded
-    called = {name for file in _of_its_own(reached) for name in file.openmp_names}
+    own = _of_its_own(reached)
+    called = {name for file in own for name in file.openmp_names}
     return Findings(
         command=tuple(command),
         programs=tuple(str(path) for path in what.programs),
@@ -186,6 +187,7 @@ def inspect(command: Sequence[str], machine: Machine, watched: Watched | None = 
             llvm_loops=_shared_by_llvm(called),
             gcc_loops=called >= _GCC_STATIC,
             openblas="openblas" in runtimes,
+            waits=sorted({word for file in (*programs, *own) for word in file.waits}),
         ),
         notes=tuple(_notes(what, programs, watched)),
     )

@@ -15,7 +15,13 @@ from tautochrone.errors import TautoError
 from tautochrone.files import opened, unless_refused
 from tautochrone.programs.elf_file import X86_64, ElfFile, NoElf
 
-_PREFIXES = (b"GOMP_", b"__kmpc_", b"omp_")
+_OPENMP = (b"GOMP_", b"__kmpc_", b"omp_")
+_WAITING = (b"pthread_barrier_wait", b"pthread_cond_", b"_ZNSt18condition_variable4wait", b"sem_")
+_WAITS = {
+    "barriers": re.compile(r"pthread_barrier_wait"),
+    "condition variables": re.compile(r"pthread_cond_\w*wait|_ZNSt18condition_variable"),
+    "semaphores": re.compile(r"sem_\w*wait"),
+}
 # schedule(runtime), plain and ordered, as the compiler writes it into the third argument of
 # __kmpc_dispatch_init_*: mov $0x25 (or $0x45), %edx, with or without the bit that says "nonmonotonic".
 _MOST_NEEDED = 256
@@ -34,6 +40,7 @@ class Elf:
     interpreter: str | None
     is_program: bool
     openmp_names: frozenset[str]
+    waits: frozenset[str]  # in which its threads may wait for each other, such as barriers
     passes_runtime_schedule: bool | None  # to __kmpc_dispatch_init_*; None where that cannot be read
 
     @property
@@ -72,7 +79,8 @@ def _read(path: Path, elf: ElfFile) -> Elf:
         for words in elf.search_paths()
         for folder in words.split(":")
     ]
-    names = frozenset(elf.symbols_that_begin(_PREFIXES))
+    found = elf.symbols_that_begin((*_OPENMP, *_WAITING))
+    names = frozenset(name for name in found if name.encode().startswith(_OPENMP))
     return Elf(
         path=path,
         needed=tuple(elf.needed()[:_MOST_NEEDED]),
@@ -80,6 +88,7 @@ def _read(path: Path, elf: ElfFile) -> Elf:
         interpreter=elf.interpreter,
         is_program=bool(elf.entry),
         openmp_names=names,
+        waits=frozenset(word for word, pattern in _WAITS.items() if any(map(pattern.match, found))),
         passes_runtime_schedule=_runtime_schedule(elf, names),
     )
 
