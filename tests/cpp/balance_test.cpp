@@ -1090,26 +1090,52 @@ TEST_CASE("a_thread_that_was_pinned_for_a_moment_is_tried_again") {
     for (const auto& [thread, one] : watched.members()) CHECK_FALSE(one.pinned);
 }
 
+namespace {
+
+// A thread that works all the time, and whose waits the test marks for it.
+struct marked_spinner {
+    child spinner{"while :; do :; done"};
+    int descriptor = -1;
+    page* marks = make_page(descriptor);
+    slot* own = nullptr;
+    speeds cpus{allowed()};
+    std::optional<team> watched;
+
+    marked_spinner() {
+        REQUIRE(marks != nullptr);
+        own = claim_slot(*marks, spinner.pid());
+        watched.emplace(spinner.pid(), cpus, true, marks);
+        watched->search();
+    }
+    ~marked_spinner() {
+        munmap(marks, sizeof(page));
+        close(descriptor);
+    }
+    marked_spinner(const marked_spinner&) = delete;
+    marked_spinner& operator=(const marked_spinner&) = delete;
+
+    static std::vector<cpu_speed> allowed() {
+        const cpu_set_t given = mask_of(0);
+        std::vector<cpu_speed> all;
+        for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+            if (CPU_ISSET(static_cast<unsigned>(cpu), &given)) all.push_back({cpu, 1.0, 1.0});
+        return all;
+    }
+};
+
+}  // namespace
+
 TEST_CASE("what_a_thread_runs_while_it_waits_is_no_work") {
-    const child spinner("while :; do :; done");
+    marked_spinner one;
+    team& watched = *one.watched;
+    slot* const own = one.own;
     clockid_t clock{};
-    REQUIRE(clock_getcpuclockid(spinner.pid(), &clock) == 0);
+    REQUIRE(clock_getcpuclockid(one.spinner.pid(), &clock) == 0);
     const auto has_run = [clock] {
         timespec now{};
         REQUIRE(clock_gettime(clock, &now) == 0);
         return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
     };
-    int descriptor = -1;
-    page* const marks = make_page(descriptor);
-    REQUIRE(marks != nullptr);
-    slot* const own = claim_slot(*marks, spinner.pid());
-    const cpu_set_t given = mask_of(0);
-    std::vector<cpu_speed> all;
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-        if (CPU_ISSET(static_cast<unsigned>(cpu), &given)) all.push_back({cpu, 1.0, 1.0});
-    speeds cpus(all);
-    team watched(spinner.pid(), cpus, true, marks);
-    watched.search();
     const auto now = [] { return static_cast<std::uint64_t>(tauto::timer::now()); };
     for (const bool says_so : {false, true}) {
         watched.look();
@@ -1130,23 +1156,12 @@ TEST_CASE("what_a_thread_runs_while_it_waits_is_no_work") {
         CHECK(worked < alone + 1e-3);
         if (!says_so) CHECK(worked > 0.8 * (has_run() - ran));
     }
-    munmap(marks, sizeof(page));
-    close(descriptor);
 }
 
 TEST_CASE("where_threads_wait_once_for_so_much_work_the_less_of_both_is_believed") {
-    const child spinner("while :; do :; done");
-    int descriptor = -1;
-    page* const marks = make_page(descriptor);
-    REQUIRE(marks != nullptr);
-    slot* const own = claim_slot(*marks, spinner.pid());
-    const cpu_set_t given = mask_of(0);
-    std::vector<cpu_speed> all;
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-        if (CPU_ISSET(static_cast<unsigned>(cpu), &given)) all.push_back({cpu, 1.0, 1.0});
-    speeds cpus(all);
-    team watched(spinner.pid(), cpus, true, marks);
-    watched.search();
+    marked_spinner one;
+    team& watched = *one.watched;
+    slot* const own = one.own;
     // Waits `often` in each 5 ms of work, and tells what a window showed.
     const auto see = [&](int often, bool alone) {
         for (int k = 0; k < 12; ++k) {
@@ -1178,8 +1193,6 @@ TEST_CASE("where_threads_wait_once_for_so_much_work_the_less_of_both_is_believed
     for (int windows = 0; windows < 8; ++windows) see(windows % 2 == 0 ? 1 : 12, true);
     CHECK_FALSE(watched.waits_tell());
     CHECK_FALSE(see(2, false).agreed);
-    munmap(marks, sizeof(page));
-    close(descriptor);
 }
 
 TEST_CASE("a pace has changed when two samples in a row say so") {
