@@ -229,7 +229,7 @@ std::vector<way> controller::possible_ways() {
     const bool more_than_cpus = working.size() > cpus_.size();
     const double round = std::max(team_.between_places(), stretch());
     const bool shared_out = holding_.loops_are_shared_out() && !more_than_cpus;
-    // Who waits at places that are told lends its CPU, and so does who waits elsewhere for as much each time.
+    // Who waits at places that are told lends its CPU, and so does who waits once for so much work.
     const bool suits_seats =
         can_hold && (shared_out || team_.between_places() > 0 || (team_.waits_tell() && !more_than_cpus));
     const bool can_move = round == 0 || round >= (suits_seats ? too_short_where_seated : too_short_to_move);

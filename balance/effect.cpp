@@ -214,8 +214,8 @@ void effect::look_at_next(const window& seen) {
         if (so_far < promised || seen.seconds < short_look) return;
     }
     if (best_ == way::alone) return rest(first_rest, "nothing that could be done promised a gain");
-    const double factor = seen.counted ? as_good : seen.agreed ? clear_if_agreed : clear_if_estimated;
-    if (best_rate_ > factor * alone_.rate()) return keep();
+    const double least_gain = seen.counted ? as_good : seen.agreed ? clear_if_agreed : clear_if_estimated;
+    if (best_rate_ > least_gain * alone_.rate()) return keep();
     phase_ = phase::tries;
     tried_ = 0;
     start_pair();

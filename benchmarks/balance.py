@@ -174,9 +174,8 @@ class Bench:
             rounds = round(SECONDS[name] * 1e3 / milliseconds)
             words = [str(runners.find("tauto-bench-barrier-loop")), *map(str, (steps, rounds, count)), waits]
             cpus = self.fast if name == "fast" else frozenset[int]()
-            return balanced(words) if name == "balance" else Side(
-                words, {}, cpus
-            ), rounds * milliseconds / 1e3
+            chosen = balanced(words) if name == "balance" else Side(words, {}, cpus)
+            return chosen, rounds * milliseconds / 1e3
 
         return self.sides({name: side(name) for name in names})
 

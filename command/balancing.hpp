@@ -8,7 +8,7 @@
 namespace tauto::command {
 
 /// What tauto-balance is told by the words behind `tauto balance`. Nothing where the laboratory is to answer:
-/// where there is no command behind `--`, or an option that stands alone in few calls or is none.
+/// where no command stands behind `--`, or an option is --pid, --help or none at all.
 [[nodiscard]] std::optional<std::vector<std::string>> balancer_words(const std::vector<std::string>& given);
 
 /// The file of tauto-balance: where TAUTO_RUNNERS says, beside `tauto` in this folder, or in the package of
