@@ -140,6 +140,11 @@ std::string short_number(double value) {
     return text.data();
 }
 
+bool is_file(const std::string& path) {
+    struct stat found {};
+    return stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode);
+}
+
 }  // namespace
 
 std::vector<std::string> apply(const profile& asked) {
@@ -165,6 +170,10 @@ std::vector<std::string> looked_at_here(const profile& asked) {
     return looked_at(asked, allowed_cpus(), own_quota());
 }
 
+bool is_program(const std::string& file) {
+    return is_file(file) && access(file.c_str(), X_OK) == 0;
+}
+
 std::string found_program(const std::string& word, int& error) {
     error = ENOENT;
     if (word.empty()) return {};
@@ -175,11 +184,8 @@ std::string found_program(const std::string& word, int& error) {
         const std::size_t end = std::min(path.find(':', begin), path.size());
         const std::string folder = path.substr(begin, end - begin);
         const std::string file = (folder.empty() ? "." : folder) + "/" + word;
-        struct stat found {};
-        if (stat(file.c_str(), &found) == 0 && S_ISREG(found.st_mode)) {
-            if (access(file.c_str(), X_OK) == 0) return file;
-            error = EACCES;
-        }
+        if (is_program(file)) return file;
+        if (is_file(file)) error = EACCES;
         begin = end + 1;
     }
     return {};

@@ -19,6 +19,9 @@ namespace tauto::command {
 /// What the command begins with, as the kernel has it for this process, and the variables.
 [[nodiscard]] std::string given(const profile& asked);
 
+/// Whether this is a file that may be executed.
+[[nodiscard]] bool is_program(const std::string& file);
+
 /// The file that a command's first word names, as the shell would find it with the variables of now. Returns
 /// its path, or empty with the number of the error in `error`.
 [[nodiscard]] std::string found_program(const std::string& word, int& error);

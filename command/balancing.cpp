@@ -1,13 +1,13 @@
 #include "command/balancing.hpp"
 
 #include <glob.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string_view>
+
+#include "command/applying.hpp"
 
 namespace tauto::command {
 
@@ -16,11 +16,6 @@ namespace {
 constexpr std::array<std::string_view, 5> flags{"--even-pinned", "--keep-waits", "--keep-threads",
                                                 "--no-preload", "--json"};
 constexpr std::string_view report = "--report";
-
-bool is_program(const std::string& path) {
-    struct stat facts {};
-    return stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && access(path.c_str(), X_OK) == 0;
-}
 
 // The paths of this pattern in a folder, whatever is in its name.
 std::vector<std::string> found_in(const std::string& folder, const std::string& pattern) {
