@@ -8,8 +8,8 @@
 #include "balance/waits/meetings.hpp"
 #include "balance/waits/originals.hpp"
 
-// Not declared by <unistd.h> here: the one in front of it has a number of arguments, so that it can go on to
-// the real one without a frame of its own. A child that has its parent's stack may come back from there.
+// The one in front of it has a fixed number of arguments, unlike <unistd.h>'s, so that the compiler can jump
+// to the real one: a child that shares its parent's stack then comes back to the caller, and not to here.
 TAUTO_SYSTEM(syscall, nullptr);
 
 namespace {

@@ -11,6 +11,7 @@ constexpr std::size_t most_counts = 256;
 
 std::array<std::atomic<std::uint32_t>, most_counts> counts;
 
+// How often all that waited at this address were woken. Addresses may share a count: it is a hint.
 std::atomic<std::uint32_t>& count_of(const void* where) noexcept {
     constexpr std::uint64_t golden = 0x9e37'79b9'7f4a'7c15;
     const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(where));
@@ -19,28 +20,23 @@ std::atomic<std::uint32_t>& count_of(const void* where) noexcept {
 
 }  // namespace
 
-std::uint32_t meetings_at(const void* where) noexcept {
-    return count_of(where).load(std::memory_order_relaxed);
-}
-
 void note_meeting(const void* where) noexcept {
-    slot* own = this_thread.own;
     if (the_page() == nullptr) return;
     count_of(where).fetch_add(1, std::memory_order_relaxed);
-    if (own == nullptr) own = take_slot();
+    slot* own = this_thread.own != nullptr ? this_thread.own : take_slot();
     if (own != nullptr && own->waits().depth == 0) note_progress(own, false);
 }
 
 void meeting_wait_mark::begin() noexcept {
     is_outermost_ = true;
-    before_ = meetings_at(where_);
+    before_ = count_of(where_).load(std::memory_order_relaxed);
     if (begun_->held.read(std::memory_order_relaxed).state != is_own)
         lend_cpu(*begun_, static_cast<std::uint64_t>(timer::now()));
 }
 
 void meeting_wait_mark::end() noexcept {
     if (begun_ != this_thread.own) return;
-    if (meetings_at(where_) != before_) note_progress(begun_, false);
+    if (count_of(where_).load(std::memory_order_relaxed) != before_) note_progress(begun_, false);
     take_cpu_back();
 }
 

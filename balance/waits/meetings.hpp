@@ -11,9 +11,6 @@
 
 namespace tauto::balance {
 
-/// How often all that waited at this address were woken. Addresses may share a number: it is a hint.
-[[nodiscard]] std::uint32_t meetings_at(const void* where) noexcept;
-
 /// By who wakes all that wait at this address.
 void note_meeting(const void* where) noexcept;
 
