@@ -16,12 +16,23 @@ constexpr double part_of_note = 0.05;    // of what the busiest did
 constexpr nanoseconds shortest_round = 100'000;
 constexpr nanoseconds longest_tick = 10 * timer::millisecond;
 constexpr int most_windows_unnoted = 2;  // of one that has a seat
+constexpr double alike = 0.35;
 constexpr double surely_wanted = 0.9;
 constexpr double fewest_waits = 8;        // in a window that is judged by them
 constexpr double follows = 0.3;           // of what a window shows
 constexpr double follows_counted = 0.15;  // so that ways are compared by one measure
 
 }  // namespace
+
+bool learned_work::is_known() const {
+    return work > 0 && unlike < alike;
+}
+
+void learned_work::learn(double each, double once_known) {
+    if (work == 0) work = each;
+    unlike += follows * (std::abs(each / work - 1) - unlike);
+    work += (is_known() ? once_known : follows) * (each - work);
+}
 
 cpu_use::seen cpu_use::take(nanoseconds span) {
     seen found;
@@ -391,13 +402,9 @@ double team::waits_a_second() {
 void team::judge_by_waits(tally& found, double waits, bool alone) {
     const double each = waits > 0 ? found.work / waits : 0;
     if (each < least_stretch) return;
-    if (alone) {
-        if (of_a_wait_ == 0) of_a_wait_ = each;
-        unlike_waits_ += follows * (std::abs(each / of_a_wait_ - 1) - unlike_waits_);
-        of_a_wait_ += follows * (each - of_a_wait_);
-    }
+    if (alone) of_a_wait_.learn(each, follows);
     found.agreed = waits_tell();
-    if (found.agreed) found.work = std::min(found.work, waits * of_a_wait_);
+    if (found.agreed) found.work = std::min(found.work, waits * of_a_wait_.work);
 }
 
 std::vector<member*> team::to_seat(bool at_once) {
@@ -467,12 +474,9 @@ team::tally team::take_tally(bool alone) {
     found.estimated = found.work;
     found.seconds = timer::to_seconds(to.at - from.at);
     if (places > 0 && found.work > 0) {
-        const double each = found.work / (places * found.seconds);
-        if (of_a_place_ == 0) of_a_place_ = each;
-        unlike_ += follows * (std::abs(each / of_a_place_ - 1) - unlike_);
-        found.counted = unlike_ < alike;
-        of_a_place_ += (found.counted ? follows_counted : follows) * (each - of_a_place_);
-        if (found.counted) found.work = places * found.seconds * of_a_place_;
+        of_a_place_.learn(found.work / (places * found.seconds), follows_counted);
+        found.counted = of_a_place_.is_known();
+        if (found.counted) found.work = places * found.seconds * of_a_place_.work;
     }
     const double waits = waits_a_second() * found.seconds;
     if (places == 0) judge_by_waits(found, waits, alone);

@@ -74,6 +74,16 @@ struct cpu_use {
     seen take(nanoseconds span);
 };
 
+// What something stands for that is counted, in seconds at speed 1.
+struct learned_work {
+    double work = 0;    // 0: none was seen
+    double unlike = 0;  // by which part of it windows differ
+
+    bool is_known() const;
+    // A window showed `each`. `once_known`: the part of the difference by which it is followed then.
+    void learn(double each, double once_known);
+};
+
 class team {
   public:
     // `files`: watches by /proc alone. `marks`: where processes of the team say which threads wait; may be
@@ -87,7 +97,7 @@ class team {
     // Watches nobody any more; a search begins anew.
     void forget();
     // CPUs have become faster or slower: what a place was worth until now is no measure.
-    void forget_places() { of_a_place_ = unlike_ = of_a_wait_ = unlike_waits_ = 0; }
+    void forget_places() { of_a_place_ = of_a_wait_ = {}; }
     // Watches switches, where the system allows it, or reads /proc at each look. A thread that is interrupted
     // often is slowed by the first: one whose CPU `tauto emulate` slows takes 6 % longer.
     void watch_exactly(bool exactly);
@@ -144,14 +154,12 @@ class team {
     // Seconds between two places that threads come past, in the last window; 0: not known.
     double between_places() const { return between_places_; }
     // Whether threads waited as often as their work says in the last windows that were left alone.
-    bool waits_tell() const { return of_a_wait_ > 0 && unlike_waits_ < alike; }
+    bool waits_tell() const { return of_a_wait_.is_known(); }
     bool has_tally() const { return has_tally_; }
     std::size_t threads_seen() const { return ever_seen_.size(); }
     std::size_t threads_moved() const;
 
   private:
-    static constexpr double alike = 0.35;
-
     struct moment {
         change what;
         member* who;
@@ -197,10 +205,8 @@ class team {
     point last_round_;
     int rounds_ = 0;
     double between_places_ = 0;
-    double of_a_place_ = 0;      // work of all between two; 0: not known
-    double unlike_ = 0.6;        // by which part of it windows differ
-    double of_a_wait_ = 0;       // likewise, of a wait of a thread of note
-    double unlike_waits_ = 0.3;  // believed until windows differ
+    learned_work of_a_place_{.work = 0, .unlike = 0.6};  // of all, between two
+    learned_work of_a_wait_{.work = 0, .unlike = 0.3};   // of a thread of note; believed until windows differ
     std::vector<moment> moments_;
     news news_;
     std::vector<cpu_use> uses_;
