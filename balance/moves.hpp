@@ -17,9 +17,9 @@ namespace tauto::balance {
 using timer::nanoseconds;
 
 // A thread goes to a CPU when its mask has no other; then it gets its own mask back and stays where it is as
-// long as the kernel sees no reason to move it. So a mask is narrow for some microseconds only, and neither
-// a new thread nor a new process inherits one. Which masks are narrow stands in memory that is shared with
-// the guard, which puts them back if we are killed in between.
+// long as the kernel sees no reason to move it. So a mask is narrow for some microseconds only. Who is
+// started by the thread in these inherits it, and is not found. Which masks are narrow stands in memory that
+// is shared with the guard, which puts them back if we are killed in between.
 class moves {
   public:
     moves();
