@@ -164,6 +164,7 @@ nanoseconds controller::until_next_search(nanoseconds now) const {
 
 void controller::look(nanoseconds now) {
     ++account_.looks;
+    mover_.widen_the_born(now);
     team_.look();
     act();
     plan_next_look(now);
@@ -285,7 +286,8 @@ void controller::place_threads() {
         if (wanted[i] != workers[i].cpu) leaving.push_back(i);
     std::ranges::sort(leaving, {}, [&](std::size_t i) { return speeds[wanted[i]]; });
     for (const std::size_t i : leaving) {
-        orders.push_back({at_work[i]->thread, cpus_[wanted[i]].cpu});
+        const member& one = *at_work[i];
+        orders.push_back({one.process, one.thread, cpus_[wanted[i]].cpu, one.marks});
         who.push_back(at_work[i]);
     }
     if (orders.empty()) return;

@@ -37,9 +37,9 @@ constexpr std::uint16_t is_claimed = 0x8000;
 constexpr std::uint16_t goal_bits = 0x07ff;
 
 /// Of one thread. The controller goes from `is_own` over `is_asked` and `becomes_held` to `is_held`, and from
-/// there over `becomes_held` to `is_own`. A thread of the program that waits may lend its CPU to one that is
-/// held: from `is_held` over `is_moving` to `is_guest`, and back. The thread itself goes to `stays_own`
-/// before it starts what would inherit its mask.
+/// there over `becomes_held` to `is_own`; back at once where it only moves it. A thread of the program that
+/// waits may lend its CPU to one that is held: from `is_held` over `is_moving` to `is_guest`, and back. The
+/// thread itself goes to `stays_own` before it starts what would inherit its mask.
 ///
 /// Invariant: who changes the mask of a thread has first brought its word to a value that is his alone: a
 /// word with `becomes_held` is the controller's, with `is_guarded` its guard's, with `is_moving` that of

@@ -49,7 +49,7 @@ int holding::hold(member& one, const cpu_set_t& on, std::uint16_t seat) {
         return 0;
     }
     one.moved = true;
-    if (known == held_.end()) held_.push_back({one.thread, one.cpu});
+    if (known == held_.end()) held_.push_back({one.process, one.thread, one.cpu, one.marks});
     return 1;
 }
 
@@ -238,7 +238,7 @@ void holding::end() {
     std::vector<moves::order> back;
     for (const one_held& one : held_) {
         mover_.release(one.thread);
-        back.push_back({one.thread, one.came_from});
+        back.push_back({one.process, one.thread, one.came_from, one.marks});
     }
     mover_.make(back, given_, false);
     held_.clear();

@@ -55,8 +55,10 @@ class holding {
     moves& mover_;
     page* shared_;
     struct one_held {
+        pid_t process;
         pid_t thread;
         int came_from;
+        slot* marks;
     };
     std::vector<one_held> held_;
     std::map<pid_t, int> seats_;  // the CPU of each thread

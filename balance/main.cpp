@@ -184,6 +184,8 @@ int run(options wish) {
         become_prompt();
         controller all(wish.pid, given, cpus, mover, wish.how);
         status = follow_process(wish.pid, self, all);
+        usleep(moves::longest_birth / 1000);
+        mover.widen_the_born(tauto::timer::now());
         found.fill(all);
     } else {
         if (library.marks != nullptr && !wish.how.keep_waits && may_spin_in_openmp())

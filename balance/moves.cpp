@@ -6,9 +6,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <tauto/error.hpp>
+#include <vector>
+
+#include "timer/offspring.hpp"
 
 namespace tauto::balance {
 
@@ -36,27 +40,87 @@ moves::~moves() {
     munmap(narrow_, capacity * sizeof(entry));
 }
 
+moves::outcome moves::narrow_to(entry& kept, const order& wish, const cpu_set_t& given, bool even_pinned) {
+    slot* marks = wish.marks != nullptr && wish.marks->thread() == wish.thread ? wish.marks : nullptr;
+    if (marks != nullptr && !begin_hold(marks->held)) return outcome::gone;
+    const auto leave = [&](outcome result) {
+        if (marks != nullptr) leave_hold(marks->held);
+        return result;
+    };
+    if (sched_getaffinity(wish.thread, sizeof kept.mask, &kept.mask) != 0) return leave(outcome::gone);
+    const auto cpu = static_cast<unsigned>(wish.cpu);
+    if (CPU_EQUAL(&kept.mask, &given) == 0) {
+        leave(outcome::pinned);
+        if (!even_pinned || CPU_ISSET(cpu, &kept.mask) == 0) return outcome::pinned;
+        marks = nullptr;  // by its word it would get the program's mask
+    }
+    kept.narrow = only_on(cpu);
+    kept.marks = marks;
+    if (marks == nullptr) kept.process.store(wish.process, std::memory_order_release);
+    kept.thread.store(wish.thread, std::memory_order_release);
+    if (marks != nullptr && !confirm_hold(marks->held, static_cast<std::uint16_t>(cpu + 1)))
+        return outcome::gone;
+    if (sched_setaffinity(wish.thread, sizeof kept.narrow, &kept.narrow) != 0) return leave(outcome::gone);
+    // The thread did not wait for so long: its mask is to be put back whatever its word says.
+    if (marks != nullptr && marks->held.read().state != becomes_held) kept.marks = nullptr;
+    return outcome::moved;
+}
+
 void moves::make(std::span<order> orders, const cpu_set_t& given, bool even_pinned) {
     orders = orders.first(std::min(orders.size(), at_once));
     const nanoseconds began = timer::now();
+    if (births_ + orders.size() > at_once) widen_the_born(began, 0);
+    const std::span<entry> kept(narrow_ + births_, orders.size());
+    const pid_t newest = even_pinned || !std::ranges::all_of(orders, &order::marks) ? timer::last_born() : 0;
     for (std::size_t i = 0; i < orders.size(); ++i) {
-        order& one = orders[i];
-        entry& kept = narrow_[i];
-        if (sched_getaffinity(one.thread, sizeof kept.mask, &kept.mask) != 0) continue;
-        one.result = outcome::pinned;
-        const auto cpu = static_cast<unsigned>(one.cpu);
-        if (!(even_pinned ? CPU_ISSET(cpu, &kept.mask) != 0 : CPU_EQUAL(&kept.mask, &given) != 0)) continue;
-        kept.marks = nullptr;
-        kept.narrow = only_on(cpu);
-        kept.thread.store(one.thread, std::memory_order_release);
-        one.result = sched_setaffinity(one.thread, sizeof kept.narrow, &kept.narrow) == 0 ? outcome::moved
-                                                                                          : outcome::gone;
+        kept[i].born_before = newest;
+        orders[i].result = narrow_to(kept[i], orders[i], given, even_pinned);
     }
-    put_back(0, orders.size());
-    const nanoseconds took = timer::now() - began;
+    put_back(births_, births_ + kept.size());
+    const nanoseconds now = timer::now();
+    for (entry& one : kept) one.until = now;
+    const auto may_give_birth = [](const entry& one) { return one.process.load() != 0; };
+    if (std::ranges::any_of(kept, may_give_birth)) births_ += kept.size();
+    const nanoseconds took = now - began;
     longest_ = std::max(longest_, took);
     sum_ += took;
     ++count_;
+}
+
+void moves::widen_the_born(nanoseconds now, nanoseconds birth) {
+    const std::span starters(narrow_, births_);
+    const auto is_due = [&](const entry& one) { return now >= one.until + birth; };
+    if (std::ranges::none_of(starters, is_due)) return;
+    widen_the_born_of(starters, is_due);
+    if (std::ranges::all_of(starters, is_due)) births_ = 0;
+}
+
+// Numbers begin anew where the largest has been given.
+template <class IsDue>
+void moves::widen_the_born_of(std::span<entry> starters, IsDue is_due) const {
+    const pid_t newest = timer::last_born();
+    std::map<pid_t, std::vector<pid_t>> threads;  // of a process and all below it
+    for (entry& one : starters) {
+        const pid_t process = one.process.load(std::memory_order_acquire);
+        if (process == 0 || !is_due(one)) continue;
+        const pid_t before = one.born_before;
+        const auto is_new = [&](pid_t thread) {
+            return thread > before || (newest < before && thread <= newest);
+        };
+        if (before != 0 && before != newest) {
+            const auto [known, unknown] = threads.try_emplace(process);
+            if (unknown)
+                for (const pid_t relative : timer::family_of(process))
+                    std::ranges::copy(timer::threads_of(relative), std::back_inserter(known->second));
+            for (const pid_t thread : known->second) {
+                cpu_set_t now;
+                if (is_new(thread) && !held_.contains(thread) &&
+                    sched_getaffinity(thread, sizeof now, &now) == 0 && CPU_EQUAL(&now, &one.narrow) != 0)
+                    sched_setaffinity(thread, sizeof one.mask, &one.mask);
+            }
+        }
+        one.process.store(0, std::memory_order_release);
+    }
 }
 
 moves::outcome moves::hold(pid_t thread, const cpu_set_t& cpus, const cpu_set_t& given, slot* marks,
@@ -117,13 +181,17 @@ void moves::put_back(std::size_t first, std::size_t end, hold_state by) const {
 
 int moves::put_back_all() const {
     const std::span all(narrow_, capacity);
-    const auto is_narrow = [](const entry& one) { return one.thread.load(std::memory_order_acquire) != 0; };
-    if (std::ranges::none_of(all, is_narrow)) return 0;
+    const auto is_due = [](const entry& one) {
+        return one.thread.load(std::memory_order_acquire) != 0 ||
+               one.process.load(std::memory_order_acquire) != 0;
+    };
+    if (std::ranges::none_of(all, is_due)) return 0;
     for (int look = 0; look < looks_of_the_guard; ++look) {
         for (std::size_t i = 0; i < capacity; ++i) widen(narrow_[i], is_guarded);
         usleep(between_looks);
     }
     put_back(0, capacity, is_guarded);
+    widen_the_born_of(all, [](const entry&) { return true; });
     return looks_of_the_guard;
 }
 

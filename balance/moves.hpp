@@ -17,9 +17,11 @@ namespace tauto::balance {
 using timer::nanoseconds;
 
 // A thread goes to a CPU when its mask has no other; then it gets its own mask back and stays where it is as
-// long as the kernel sees no reason to move it. So a mask is narrow for some microseconds only. Who is
-// started by the thread in these inherits it, and is not found. Which masks are narrow stands in memory that
-// is shared with the guard, which puts them back if we are killed in between.
+// long as the kernel sees no reason to move it. So a mask is narrow for some microseconds only. A thread with
+// a slot starts nobody in these (hold.hpp). Who is started by another inherits the mask, and gets it back
+// some milliseconds later: whose number is newer than the move, and whose mask is just that one. Which masks
+// are narrow, and who may have inherited one, stands in memory that is shared with the guard, which puts them
+// back if we are killed in between.
 class moves {
   public:
     moves();
@@ -29,13 +31,20 @@ class moves {
 
     enum class outcome { moved, pinned, gone };
     struct order {
+        pid_t process;
         pid_t thread;
         int cpu;
+        slot* marks = nullptr;  // the thread's slot, if it has one
         outcome result = outcome::gone;
     };
     // Moves several threads, each to its CPU, in this order. Threads that have another mask than `given` were
     // pinned by the program and stay, unless `even_pinned`: then any mask that has the CPU will do.
     void make(std::span<order> orders, const cpu_set_t& given, bool even_pinned);
+    // Gives their masks back to those who were started while their starter's mask was narrow. To be called
+    // now and then: threads are looked for when the move is as long ago as a birth may take the kernel,
+    // `birth`.
+    void widen_the_born(nanoseconds now, nanoseconds birth = longest_birth);
+    static constexpr nanoseconds longest_birth = 30'000'000;
 
     // Keeps a thread on these CPUs until it is released. Its children inherit the mask: for threads that give
     // themselves their own mask again before they have any. `marks`: its slot, with a word that the caller
@@ -54,18 +63,25 @@ class moves {
 
   private:
     struct entry {
-        std::atomic<pid_t> thread;
-        slot* marks;  // of a thread that is held
+        std::atomic<pid_t> thread;  // whose mask is narrow; 0: nobody's
+        slot* marks;                // where it has one that says so
         cpu_set_t mask;
         cpu_set_t narrow;
+        std::atomic<pid_t> process;  // in which threads may be born with that mask; 0: in none
+        pid_t born_before;           // the newest thread of the system before it became narrow
+        nanoseconds until;
     };
     static constexpr std::size_t at_once = 1024;
     static constexpr std::size_t capacity = 2 * at_once;  // the second half: those that are held
 
+    static outcome narrow_to(entry& kept, const order& wish, const cpu_set_t& given, bool even_pinned);
     static void widen(const entry& narrow, hold_state by);
     void put_back(std::size_t first, std::size_t end, hold_state by = becomes_held) const;
+    template <class IsDue>
+    void widen_the_born_of(std::span<entry> starters, IsDue is_due) const;
 
     entry* narrow_;
+    std::size_t births_ = 0;  // in the first of them threads may be born
     std::map<pid_t, std::size_t> held_;
     nanoseconds longest_ = 0;
     nanoseconds sum_ = 0;

@@ -1,4 +1,4 @@
-/* Who decides where a thread of a balanced program runs (balance/hold.hpp; hold and widen in balance/moves.cpp; put
+/* Who decides where a thread of a balanced program runs (balance/hold.hpp; make, hold and widen in balance/moves.cpp; put
  * in balance/waits/lending.cpp), under sequential consistency.
  *
  * One thread. Its owner, which is the thread itself, now and then starts what would inherit its mask, and may pin
@@ -176,10 +176,11 @@ proctype controller() {
 #endif
                 mask = turn;
                 may_die(CONTROLLER);
-                d_step {
+                atomic {
                     got = (word == BECOMES);
                     if
                     :: got -> word = HELD
+                    :: got /* moves::make gives it back at once */
                     :: else
                     fi
                 };

@@ -844,11 +844,75 @@ TEST_CASE("moved_threads_have_their_own_mask_again") {
     const child sleeper;
     const cpu_set_t before = mask_of(sleeper.pid());
     moves mover;
-    std::vector<moves::order> orders{{sleeper.pid(), first_cpu_of(before)}};
+    std::vector<moves::order> orders{{sleeper.pid(), sleeper.pid(), first_cpu_of(before)}};
     mover.make(orders, before, false);
     CHECK(orders[0].result == moves::outcome::moved);
     const cpu_set_t after = mask_of(sleeper.pid());
     CHECK(CPU_EQUAL(&before, &after));
+}
+
+// It moves who starts others all the time, until some were started while its mask was narrow.
+TEST_CASE("who_is_started_by_a_thread_that_is_moved_has_the_programs_mask_again") {
+    const cpu_set_t given = mask_of(0);
+    if (CPU_COUNT(&given) < 2) return;
+    const auto has_given = [&](pid_t process) {
+        cpu_set_t now;
+        return sched_getaffinity(process, sizeof now, &now) != 0 || CPU_EQUAL(&now, &given) != 0;
+    };
+    for (const bool we_are_killed : {false, true}) {
+        const child starter("while :; do sleep 60 & sleep 0.001; done");
+        moves mover;
+        std::size_t narrow = 0;
+        std::vector<pid_t> all;
+        for (int rounds = 0; narrow == 0 && rounds < 200; ++rounds) {
+            for (int k = 0; k < 20; ++k, usleep(100)) {
+                std::vector<moves::order> orders{{starter.pid(), starter.pid(), first_cpu_of(given)}};
+                mover.make(orders, given, false);
+            }
+            all = tauto::timer::family_of(starter.pid());
+            narrow = all.size() - static_cast<std::size_t>(std::ranges::count_if(all, has_given));
+        }
+        REQUIRE(narrow > 0);
+        kill(starter.pid(), SIGSTOP);
+        usleep(moves::longest_birth / 1000);
+        if (we_are_killed)
+            mover.put_back_all();
+        else
+            mover.widen_the_born(tauto::timer::now());
+        CHECK(std::ranges::all_of(tauto::timer::family_of(starter.pid()), has_given));
+        kill(starter.pid(), SIGCONT);
+    }
+}
+
+TEST_CASE("a_thread_with_a_slot_is_moved_by_its_word_and_not_while_it_starts_others") {
+    const child sleeper;
+    const cpu_set_t given = mask_of(sleeper.pid());
+    int descriptor = -1;
+    page* const shared = make_page(descriptor);
+    REQUIRE(shared != nullptr);
+    slot* const own = claim_slot(*shared, sleeper.pid());
+    moves mover;
+    const auto move_it = [&](const cpu_set_t& own_mask) {
+        std::vector<moves::order> orders{{sleeper.pid(), sleeper.pid(), first_cpu_of(given), own}};
+        mover.make(orders, own_mask, true);
+        const cpu_set_t after = mask_of(sleeper.pid());
+        CHECK(CPU_EQUAL(&given, &after));
+        return orders[0].result;
+    };
+    CHECK(move_it(given) == moves::outcome::moved);
+    CHECK(own->held.read().state == is_own);
+    CHECK(mover.put_back_all() == 0);  // nobody can have been born
+    CHECK(refuse_hold(own->held, [] {}) == refusal::was_own);
+    CHECK(move_it(given) == moves::outcome::gone);
+    CHECK(own->held.read().state == stays_own);
+    allow_hold(own->held);
+    cpu_set_t other = given;
+    CPU_SET(CPU_SETSIZE - 1, &other);
+    CHECK(move_it(other) == moves::outcome::moved);  // it was pinned: without its word
+    CHECK(own->held.read().state == is_own);
+    CHECK(mover.put_back_all() > 0);
+    munmap(shared, sizeof(page));
+    close(descriptor);
 }
 
 TEST_CASE("a_held_thread_has_its_own_mask_again_when_it_is_released_or_we_end") {
@@ -1024,7 +1088,7 @@ TEST_CASE("threads_that_the_program_pinned_are_left_alone") {
     const cpu_set_t only = only_first_of(given);
     REQUIRE(sched_setaffinity(sleeper.pid(), sizeof only, &only) == 0);
     moves mover;
-    std::vector<moves::order> orders{{sleeper.pid(), first_cpu_of(given)}};
+    std::vector<moves::order> orders{{sleeper.pid(), sleeper.pid(), first_cpu_of(given)}};
     mover.make(orders, given, false);
     CHECK(orders[0].result == moves::outcome::pinned);
     const cpu_set_t after = mask_of(sleeper.pid());
@@ -1038,7 +1102,7 @@ TEST_CASE("a_thread_that_has_ended_is_gone") {
         gone = sleeper.pid();
     }
     moves mover;
-    std::vector<moves::order> orders{{gone, 0}};
+    std::vector<moves::order> orders{{gone, gone, 0}};
     mover.make(orders, mask_of(0), false);
     CHECK(orders[0].result == moves::outcome::gone);
     CHECK_FALSE(state_of(gone, gone).has_value());
