@@ -1,13 +1,13 @@
 # The commands of this project. All paths are relative, so the tree may stand anywhere.
 .DEFAULT_GOAL := help
-# The stages of `make test`, each with its time limit. Those of FIRST run two at a time, then python, whose tests do so
-# themselves. The others run three at a time, because many of their tests wait; tests of `machine` and `docs` that slow
-# CPUs take turns (tests/python/processes.py). The longest begin first, each behind its own build.
-FIRST := style cpp
-THEN := python
-STAGES := $(FIRST) $(THEN) machine tsan asan docs models consumers browser
+# The stages of `make test`, each with its time limit. Those of IN_TURN have threads, or look at a clock: one runs after
+# the other, because threads that spin waste what they share with others. Those of BESIDE, which only compute, and the
+# builds of the sanitizers get what is left of the CPUs meanwhile, one after the other, too.
+IN_TURN := cpp python machine docs browser tsan asan
+BESIDE := style models consumers
+STAGES := $(IN_TURN) $(BESIDE)
 .PHONY: help docs study tools table schemas screenshots pictures vega wheel hashes deb release install uninstall test test-platforms test-repeat soak bench recipes race honesty build format clean install-packages remove-packages \
-	$(STAGES:%=test-%) no-stage build-default build-tsan build-asan
+	$(STAGES:%=test-%) in-turn beside build-default build-tsan build-asan
 MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
@@ -84,17 +84,18 @@ test: ## Every test
 	@sh tools/venv.sh test
 	@rm -rf build/test
 	@$(if $(filter cpp python machine docs browser,$(stages)),$(MAKE) build-default || echo 'Some stages failed.')
-	@$(MAKE) --keep-going --jobs=2 --output-sync=target $(patsubst %,test-%,$(filter $(FIRST),$(stages))) no-stage || echo 'Some stages failed.'
-	@$(MAKE) $(patsubst %,test-%,$(filter $(THEN),$(stages))) no-stage || echo 'Some stages failed.'
-	@$(MAKE) --keep-going --jobs=3 --output-sync=target $(patsubst %,test-%,$(filter-out $(FIRST) $(THEN),$(stages))) no-stage || echo 'Some stages failed.'
+	@$(MAKE) --keep-going --jobs=2 in-turn beside || echo 'Some stages failed.'
 	@build/venv/bin/python tools/summary.py $(stages)
 
-no-stage: # where ONLY or SKIP leave none
-	@:
+one_by_one = @for one in $(1); do $(2) $(MAKE) --jobs=1 $$one || failed=yes; done; test -z "$$failed"
+in-turn:
+	$(call one_by_one,$(patsubst %,test-%,$(filter $(IN_TURN),$(stages))))
+beside:
+	$(call one_by_one,$(patsubst %,build-%,$(filter tsan asan,$(stages))) $(patsubst %,test-%,$(filter $(BESIDE),$(stages))),nice -n 19)
 build-default build-tsan build-asan:
-	@sh tools/stage.sh $@ 20m sh tools/cmake.sh $(@:build-%=%) -DTAUTO_FEWER_TESTS=ON
+	@sh tools/stage.sh $@ 30m sh tools/cmake.sh $(@:build-%=%) -DTAUTO_FEWER_TESTS=ON
 test-style:
-	$(stage) 3m $(pytest) tests/checks/test_style.py
+	$(stage) 10m $(pytest) tests/checks/test_style.py
 test-cpp:
 	$(stage) 8m $(ctest) default
 test-tsan:
@@ -112,7 +113,7 @@ test-docs:
 test-models:
 	$(stage) 20m $(pytest) tests/checks/test_models.py
 test-consumers:
-	$(stage) 12m $(pytest) tests/consumers
+	$(stage) 20m $(pytest) tests/consumers
 test-browser:
 	$(stage) 12m env $(built_runners) $(pytest) tests/browser
 

@@ -8,6 +8,10 @@ shift
 folder=build/cpp/$preset
 root=$(pwd -P)
 . tools/compiler_cache.sh
+# Two builds of one preset take turns.
+mkdir -p build/cpp
+exec 9>"build/cpp/.$preset-lock"
+if command -v flock >/dev/null 2>&1; then flock 9; fi
 fresh=
 if [ -f "$folder/CMakeCache.txt" ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$folder/CMakeCache.txt"; then
     fresh=--fresh

@@ -221,7 +221,7 @@ search() {
     local -a build=(-DSAFETY) run=()
     if [[ $search == cycles ]]; then build=(-DNP) run=(-l); fi
     # Optimised where that takes less than it spares: the compiler takes a second more, which most searches end within.
-    if [[ $must == pass && $model == launch ]]; then build+=(-O1); fi
+    if [[ $must == pass && " launch hold strand " == *" $model "* ]]; then build+=(-O1); fi
     cp "$here/$model.pml" . &&
         spin "${@/#/-D}" -a "$model.pml" &&
         "$compiler" -w -DMEMLIM=$memory_limit_mb "${build[@]}" -o pan pan.c &&
