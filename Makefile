@@ -7,7 +7,7 @@ IN_TURN := cpp python machine docs browser tsan asan
 BESIDE := style models consumers
 STAGES := $(IN_TURN) $(BESIDE)
 .PHONY: help docs study tools table schemas screenshots pictures vega wheel hashes deb release install uninstall test test-platforms test-repeat soak bench recipes race honesty build format clean install-packages remove-packages \
-	$(STAGES:%=test-%) in-turn beside build-default build-tsan build-asan
+	$(STAGES:%=test-%) test-tools in-turn beside build-default build-tsan build-asan
 MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
@@ -81,13 +81,15 @@ ctest = ctest --output-junit $(CURDIR)/build/test/$(@:test-%=%).xml --preset
 test: ## Every test
 	$(if $(unknown),$(error no stage $(unknown): stages are $(STAGES)))
 	@sh tools/packages.sh build $(peer_marks) test program browser
-	@sh tools/venv.sh test
+	@sh tools/venv.sh
 	@rm -rf build/test
-	@$(if $(filter cpp python machine docs browser,$(stages)),$(MAKE) build-default || echo 'Some stages failed.')
+	@$(MAKE) --keep-going --jobs=2 test-tools $(if $(filter cpp python machine docs browser,$(stages)),build-default) || echo 'Some stages failed.'
 	@$(MAKE) --keep-going --jobs=2 in-turn beside || echo 'Some stages failed.'
 	@build/venv/bin/python tools/summary.py $(stages)
 
-one_by_one = @for one in $(1); do $(2) $(MAKE) --jobs=1 $$one || failed=yes; done; test -z "$$failed"
+test-tools: # an extra of pyproject.toml
+	@sh tools/venv.sh test
+one_by_one = @failed=; for one in $(1); do $(2) $(MAKE) $$one || failed=yes; done; test -z "$$failed"
 in-turn:
 	$(call one_by_one,$(patsubst %,test-%,$(filter $(IN_TURN),$(stages))))
 beside:
