@@ -1,10 +1,10 @@
 # The commands of this project. All paths are relative, so the tree may stand anywhere.
 .DEFAULT_GOAL := help
 # The stages of `make test`, each with its time limit. Those of IN_TURN have threads, or look at a clock: one runs after
-# the other, because threads that spin waste what they share with others. Those of BESIDE, which only compute, and the
-# builds of the sanitizers get what is left of the CPUs meanwhile, one after the other, too.
-IN_TURN := cpp python machine docs browser tsan asan
-BESIDE := style models consumers
+# the other, because threads that spin waste what they share with others. Those of BESIDE, which only compute or
+# wait for a browser, and the builds of the sanitizers get what is left of the CPUs meanwhile, one after the other, too.
+IN_TURN := cpp python machine docs tsan asan
+BESIDE := style models browser consumers
 STAGES := $(IN_TURN) $(BESIDE)
 .PHONY: help docs study tools table schemas screenshots pictures vega wheel hashes deb release install uninstall test test-platforms test-repeat soak bench recipes race honesty build format clean install-packages remove-packages \
 	$(STAGES:%=test-%) test-tools in-turn beside build-default build-tsan build-asan

@@ -520,8 +520,8 @@ def test_make_alone_prints_help_that_names_every_target() -> None:
 
 def test_make_test_runs_the_stages_that_were_asked_for_and_refuses_others() -> None:
     whole = make("-n", "test")
-    in_turn = "test-cpp test-python test-machine test-docs test-browser test-tsan test-asan"
-    beside = "build-tsan build-asan test-style test-models test-consumers"
+    in_turn = "test-cpp test-python test-machine test-docs test-tsan test-asan"
+    beside = "build-tsan build-asan test-style test-models test-browser test-consumers"
     assert re.search(rf"for one in +{in_turn} *; do +make ", whole)
     assert re.search(rf"for one in +{beside} *; do +nice -n 19 make ", whole)
     python_alone = make("-n", "test", "ONLY=cpp,python", "SKIP=cpp")
