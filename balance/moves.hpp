@@ -18,10 +18,10 @@ using timer::nanoseconds;
 
 // A thread goes to a CPU when its mask has no other; then it gets its own mask back and stays where it is as
 // long as the kernel sees no reason to move it. So a mask is narrow for some microseconds only. A thread with
-// a slot starts nobody in these (hold.hpp). Who is started by another inherits the mask, and gets it back
-// some milliseconds later: whose number is newer than the move, and whose mask is just that one. Which masks
-// are narrow, and who may have inherited one, stands in memory that is shared with the guard, which puts them
-// back if we are killed in between.
+// a slot starts no other meanwhile (hold.hpp). What a thread without one starts inherits the narrow mask. So
+// some milliseconds later, whoever was born since the move and has just that mask gets the one before. Which
+// masks are narrow, and who may have inherited one, stands in memory that is shared with the guard, which
+// puts them back if we are killed in between.
 class moves {
   public:
     moves();
