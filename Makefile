@@ -95,7 +95,7 @@ in-turn:
 beside:
 	$(call one_by_one,$(patsubst %,build-%,$(filter tsan asan,$(stages))) $(patsubst %,test-%,$(filter $(BESIDE),$(stages))),nice -n 19)
 build-default build-tsan build-asan:
-	@sh tools/stage.sh $@ 30m sh tools/cmake.sh $(@:build-%=%) -DTAUTO_FEWER_TESTS=ON
+	@sh tools/stage.sh $@ 60m sh tools/cmake.sh $(@:build-%=%) -DTAUTO_FEWER_TESTS=ON
 test-style:
 	$(stage) 10m $(pytest) tests/checks/test_style.py
 test-cpp:
