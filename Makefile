@@ -89,11 +89,12 @@ test: ## Every test
 
 test-tools: # an extra of pyproject.toml
 	@sh tools/venv.sh test
-one_by_one = @failed=; for one in $(1); do $(2) $(MAKE) $$one || failed=yes; done; test -z "$$failed"
+in_turn = $(patsubst %,test-%,$(filter $(IN_TURN),$(stages)))
 in-turn:
-	$(call one_by_one,$(patsubst %,test-%,$(filter $(IN_TURN),$(stages))))
+	@failed=; for one in $(in_turn); do $(MAKE) $$one || failed=yes; done; test -z "$$failed"
+beside = $(patsubst %,build-%,$(filter tsan asan,$(stages))) $(patsubst %,test-%,$(filter $(BESIDE),$(stages)))
 beside:
-	$(call one_by_one,$(patsubst %,build-%,$(filter tsan asan,$(stages))) $(patsubst %,test-%,$(filter $(BESIDE),$(stages))),nice -n 19)
+	@failed=; for one in $(beside); do nice -n 19 $(MAKE) $$one || failed=yes; done; test -z "$$failed"
 build-default build-tsan build-asan:
 	@sh tools/stage.sh $@ 60m sh tools/cmake.sh $(@:build-%=%) -DTAUTO_FEWER_TESTS=ON
 test-style:

@@ -527,6 +527,7 @@ def test_make_test_runs_the_stages_that_were_asked_for_and_refuses_others() -> N
     python_alone = make("-n", "test", "ONLY=cpp,python", "SKIP=cpp")
     assert re.search(r"for one in +test-python *;", python_alone)
     assert re.search(r"for one in *;", python_alone), "nothing runs beside it"
+    assert python_alone.count("stage.sh ") == 2
     assert "stage.sh build-default" in python_alone
     assert "test-cpp" not in python_alone
     assert "build-default" not in make("-n", "test", "ONLY=style")
