@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <tauto/error.hpp>
@@ -25,6 +24,26 @@ constexpr useconds_t between_looks = 20'000;
 bool is_mask_of(const hold_value& held, const cpu_set_t& mask) {
     const auto is = [&](std::uint32_t cpu) { return cpu > 0 && CPU_ISSET(cpu - 1, &mask) != 0; };
     return CPU_COUNT(&mask) == 1 && (is(held.on) || is(goal(held)));
+}
+
+bool has_mask(pid_t thread, const cpu_set_t& mask) {
+    cpu_set_t now;
+    return sched_getaffinity(thread, sizeof now, &now) == 0 && CPU_EQUAL(&now, &mask) != 0;
+}
+
+// Those of a process and of all below it.
+std::vector<pid_t> threads_below(pid_t process) {
+    std::vector<pid_t> found;
+    for (const pid_t one : timer::family_of(process)) {
+        const std::vector<pid_t> more = timer::threads_of(one);
+        found.insert(found.end(), more.begin(), more.end());
+    }
+    return found;
+}
+
+// Behind `before`, which was the newest thread then. Numbers begin anew where the largest has been given.
+bool was_born(pid_t thread, pid_t before, pid_t newest) {
+    return thread > before || (newest < before && thread <= newest);
 }
 
 }  // namespace
@@ -95,29 +114,20 @@ void moves::widen_the_born(nanoseconds now, nanoseconds birth) {
     if (std::ranges::all_of(starters, is_due)) births_ = 0;
 }
 
-// Numbers begin anew where the largest has been given.
 template <class IsDue>
 void moves::widen_the_born_of(std::span<entry> starters, IsDue is_due) const {
     const pid_t newest = timer::last_born();
-    std::map<pid_t, std::vector<pid_t>> threads;  // of a process and all below it
+    std::map<pid_t, std::vector<pid_t>> families;
     for (entry& one : starters) {
         const pid_t process = one.process.load(std::memory_order_acquire);
         if (process == 0 || !is_due(one)) continue;
-        const pid_t before = one.born_before;
-        const auto is_new = [&](pid_t thread) {
-            return thread > before || (newest < before && thread <= newest);
-        };
-        if (before != 0 && before != newest) {
-            const auto [known, unknown] = threads.try_emplace(process);
-            if (unknown)
-                for (const pid_t relative : timer::family_of(process))
-                    std::ranges::copy(timer::threads_of(relative), std::back_inserter(known->second));
-            for (const pid_t thread : known->second) {
-                cpu_set_t now;
-                if (is_new(thread) && !held_.contains(thread) &&
-                    sched_getaffinity(thread, sizeof now, &now) == 0 && CPU_EQUAL(&now, &one.narrow) != 0)
+        if (one.born_before != 0 && one.born_before != newest) {
+            const auto [family, is_new] = families.try_emplace(process);
+            if (is_new) family->second = threads_below(process);
+            for (const pid_t thread : family->second)
+                if (was_born(thread, one.born_before, newest) && !held_.contains(thread) &&
+                    has_mask(thread, one.narrow))
                     sched_setaffinity(thread, sizeof one.mask, &one.mask);
-            }
         }
         one.process.store(0, std::memory_order_release);
     }
