@@ -41,7 +41,8 @@ std::vector<pid_t> threads_below(pid_t process) {
     return found;
 }
 
-// Behind `before`, which was the newest thread then. Numbers begin anew where the largest has been given.
+// Whether it is younger than `before`, the newest thread at the time of a move. Behind the largest number the
+// kernel begins anew with small ones.
 bool was_born(pid_t thread, pid_t before, pid_t newest) {
     return thread > before || (newest < before && thread <= newest);
 }
@@ -80,7 +81,7 @@ moves::outcome moves::narrow_to(entry& kept, const order& wish, const cpu_set_t&
     if (marks != nullptr && !confirm_hold(marks->held, static_cast<std::uint16_t>(cpu + 1)))
         return outcome::gone;
     if (sched_setaffinity(wish.thread, sizeof kept.narrow, &kept.narrow) != 0) return leave(outcome::gone);
-    // The thread did not wait for so long: its mask is to be put back whatever its word says.
+    // The thread waited for too long and took its word away: the mask is put back by its value alone.
     if (marks != nullptr && marks->held.read().state != becomes_held) kept.marks = nullptr;
     return outcome::moved;
 }

@@ -41,8 +41,8 @@ class moves {
     // pinned by the program and stay, unless `even_pinned`: then any mask that has the CPU will do.
     void make(std::span<order> orders, const cpu_set_t& given, bool even_pinned);
     // Gives their masks back to those who were started while their starter's mask was narrow. To be called
-    // now and then: threads are looked for when the move is as long ago as a birth may take the kernel,
-    // `birth`.
+    // now and then: it looks for them once the move is `birth` ago, for so long the kernel may be at starting
+    // a thread.
     void widen_the_born(nanoseconds now, nanoseconds birth = longest_birth);
     static constexpr nanoseconds longest_birth = 30'000'000;
 
@@ -64,12 +64,12 @@ class moves {
   private:
     struct entry {
         std::atomic<pid_t> thread;  // whose mask is narrow; 0: nobody's
-        slot* marks;                // where it has one that says so
+        slot* marks;                // its slot, whose word says so; may be null
         cpu_set_t mask;
         cpu_set_t narrow;
         std::atomic<pid_t> process;  // in which threads may be born with that mask; 0: in none
         pid_t born_before;           // the newest thread of the system before it became narrow
-        nanoseconds until;
+        nanoseconds until;           // when it was given back
     };
     static constexpr std::size_t at_once = 1024;
     static constexpr std::size_t capacity = 2 * at_once;  // the second half: those that are held
@@ -81,7 +81,7 @@ class moves {
     void widen_the_born_of(std::span<entry> starters, IsDue is_due) const;
 
     entry* narrow_;
-    std::size_t births_ = 0;  // in the first of them threads may be born
+    std::size_t births_ = 0;  // the first entries: so many may have births that are still to be looked for
     std::map<pid_t, std::size_t> held_;
     nanoseconds longest_ = 0;
     nanoseconds sum_ = 0;

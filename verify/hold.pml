@@ -1,5 +1,5 @@
-/* Who decides where a thread of a balanced program runs (balance/hold.hpp; make, hold and widen in balance/moves.cpp; put
- * in balance/waits/lending.cpp), under sequential consistency.
+/* Who decides where a thread of a balanced program runs (balance/hold.hpp; make, hold and widen in balance/moves.cpp;
+ * put in balance/waits/lending.cpp), under sequential consistency.
  *
  * One thread. Its owner, which is the thread itself, now and then starts what would inherit its mask, and may pin
  * itself. The controller puts it on one seat and later on another, and releases it each time. LENDERS threads that
