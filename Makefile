@@ -2,12 +2,12 @@
 .DEFAULT_GOAL := help
 # The stages of `make test`, each with its time limit. Those of IN_TURN have threads, or look at a clock: one runs after
 # the other, because threads that spin waste what they share with others. Those of BESIDE, which only compute or
-# wait for a browser, and the builds of the sanitizers get what is left of the CPUs meanwhile, one after the other, too.
+# wait for a browser, and the builds of the sanitizers get what is left of the CPUs meanwhile, two at a time.
 IN_TURN := cpp python machine docs tsan asan
-BESIDE := style models browser consumers
+BESIDE := models browser consumers style
 STAGES := $(IN_TURN) $(BESIDE)
 .PHONY: help docs study tools table schemas screenshots pictures vega wheel hashes deb release install uninstall test test-platforms test-repeat soak bench recipes race honesty build format clean install-packages remove-packages \
-	$(STAGES:%=test-%) test-tools in-turn beside build-default build-tsan build-asan
+	$(STAGES:%=test-%) test-tools in-turn build-default build-tsan build-asan
 MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
@@ -84,7 +84,7 @@ test: ## Every test
 	@sh tools/venv.sh
 	@rm -rf build/test
 	@$(MAKE) --keep-going --jobs=2 test-tools $(if $(filter cpp python machine docs browser,$(stages)),build-default) || echo 'Some stages failed.'
-	@$(MAKE) --keep-going --jobs=2 in-turn beside || echo 'Some stages failed.'
+	@$(MAKE) --keep-going --jobs=3 in-turn $(beside:%=beside-%) || echo 'Some stages failed.'
 	@build/venv/bin/python tools/summary.py $(stages)
 
 test-tools: # an extra of pyproject.toml
@@ -93,8 +93,8 @@ in_turn = $(patsubst %,test-%,$(filter $(IN_TURN),$(stages)))
 in-turn:
 	@failed=; for one in $(in_turn); do $(MAKE) $$one || failed=yes; done; test -z "$$failed"
 beside = $(patsubst %,build-%,$(filter tsan asan,$(stages))) $(patsubst %,test-%,$(filter $(BESIDE),$(stages)))
-beside:
-	@failed=; for one in $(beside); do nice -n 19 $(MAKE) $$one || failed=yes; done; test -z "$$failed"
+beside-%:
+	@nice -n 19 $(MAKE) $*
 build-default build-tsan build-asan:
 	@sh tools/stage.sh $@ 60m sh tools/cmake.sh $(@:build-%=%) -DTAUTO_FEWER_TESTS=ON
 test-style:

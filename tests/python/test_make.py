@@ -521,12 +521,14 @@ def test_make_alone_prints_help_that_names_every_target() -> None:
 def test_make_test_runs_the_stages_that_were_asked_for_and_refuses_others() -> None:
     whole = make("-n", "test")
     in_turn = "test-cpp test-python test-machine test-docs test-tsan test-asan"
-    beside = "build-tsan build-asan test-style test-models test-browser test-consumers"
+    beside = "build-tsan build-asan test-models test-browser test-consumers test-style"
     assert re.search(rf"for one in +{in_turn} *; do +make ", whole)
-    assert re.search(rf"for one in +{beside} *; do +nice -n 19 make ", whole)
+    assert f"--jobs=3 in-turn {' '.join(f'beside-{one}' for one in beside.split())} " in whole
+    for one in beside.split():
+        assert f"nice -n 19 make {one}\n" in whole
     python_alone = make("-n", "test", "ONLY=cpp,python", "SKIP=cpp")
     assert re.search(r"for one in +test-python *;", python_alone)
-    assert re.search(r"for one in *;", python_alone), "nothing runs beside it"
+    assert "--jobs=3 in-turn  ||" in python_alone, "nothing runs beside it"
     assert python_alone.count("stage.sh ") == 2
     assert "stage.sh build-default" in python_alone
     assert "test-cpp" not in python_alone
