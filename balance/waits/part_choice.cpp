@@ -98,8 +98,9 @@ void part_choice::note(double took, std::uint32_t phases) noexcept {
     of.took[of.count++] = block_.took / block_.phases;
     if (step_ == step::looks) {
         if (of.least() < longest()) return begin_trial();
-        step_ = step::keeps;
-        until_trial_ = last_wait * trial_took_;
+        // To look on costs nothing, and what disturbed this block may be over.
+        took_ = {};
+        begin_block(threads);
     } else if (--blocks_left_ > 0) {
         begin_block(way_ == alone ? alone : way_ == row ? threads : row);
     } else if (way_ != alone && alone_promises()) {

@@ -450,6 +450,17 @@ TEST_SUITE("choice of a row of parts") {
         }
     }
 
+    TEST_CASE("a region that only seemed long, because something else ran beside it, is run in a row soon") {
+        part_choice choice;
+        choice.begin(6, told);
+        machine on{.threads_take = 30e6};
+        for (int run = 0; run < 50; ++run) on.run(choice);
+        CHECK_FALSE(choice.in_a_row());
+        on.threads_take = 400e3;
+        for (int run = 0; run < 100; ++run) on.run(choice);
+        CHECK(choice.in_a_row());
+    }
+
     TEST_CASE("it changes when the other way has become the better one, and trials cost little") {
         part_choice choice;
         choice.begin(6, told);
