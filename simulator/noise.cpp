@@ -4,17 +4,13 @@
 
 namespace tauto::sim {
 
-namespace {
-
-// A number from 0 to 1 for each pair, the same on every machine (splitmix64).
-double chance(std::uint64_t thread, std::uint64_t tick) {
-    std::uint64_t mixed = (tick << 20U) + thread + 0x9e3779b97f4a7c15U;
+// splitmix64
+double chance(std::uint64_t who, std::uint64_t when) {
+    std::uint64_t mixed = (when << 20U) + who + 0x9e3779b97f4a7c15U;
     mixed = (mixed ^ (mixed >> 30U)) * 0xbf58476d1ce4e5b9U;
     mixed = (mixed ^ (mixed >> 27U)) * 0x94d049bb133111ebU;
     return static_cast<double>((mixed ^ (mixed >> 31U)) >> 11U) * 0x1p-53;
 }
-
-}  // namespace
 
 nanoseconds noise::length(int thread, nanoseconds tick) const {
     double left = chance(static_cast<std::uint64_t>(thread), static_cast<std::uint64_t>(tick));

@@ -10,6 +10,9 @@
 
 namespace tauto::sim {
 
+// A number from 0 to 1 for each pair, the same on every machine.
+[[nodiscard]] double chance(std::uint64_t who, std::uint64_t when);
+
 struct noise {
     nanoseconds period = 0;  // between two ticks; 0: none
     std::vector<nanoseconds> lengths;

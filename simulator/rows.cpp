@@ -180,6 +180,7 @@ json simulate_threads_row(const machine& on, const json& request) {
         each.read("pace", wish.pace);
         each.read("core", wish.core);
         each.read("woken_by", wish.woken_by);
+        each.read("irregular", wish.irregular);
         each.refuse_others();
         asked.threads.push_back(wish);
     }

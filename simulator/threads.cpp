@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "noise.hpp"
+
 namespace tauto::sim {
 
 namespace {
@@ -21,6 +23,8 @@ class threads_run {
         double burst = 0;  // cycles left in this frame; all cycles left if it is not paced
         double whole_burst = 0;
         bool paced = false;
+        bool irregular = false;
+        std::uint64_t frames = 0;  // begun
         int pinned = -1;
         int waker = -1;  // thread
         int core = -1;   // runs there now
@@ -60,6 +64,7 @@ class threads_run {
     void turn(nanoseconds at);
     void burst_over(std::size_t core, nanoseconds at);
     void frame_over(std::size_t thread, nanoseconds at);
+    void begin_frame(std::size_t thread, nanoseconds at);
     [[nodiscard]] nanoseconds frame_of(const thread& one) const;
 
     const machine& machine_;
@@ -101,6 +106,8 @@ threads_run::threads_run(const machine& on, const threads_request& asked)
             throw input_error("thread '" + one.name + "': seconds must be above 0, at most 100000");
         if (!(one.pace > 0 && one.pace <= 1))
             throw input_error("thread '" + one.name + "': pace must be above 0, at most 1");
+        if (one.irregular && one.pace == 1)
+            throw input_error("thread '" + one.name + "' works all the time; irregular needs a pace below 1");
         if (one.core >= on.cores())
             throw input_error("thread '" + one.name + "' is pinned to core " + std::to_string(one.core) +
                               "; " + on.name + " has " + std::to_string(on.cores()));
@@ -108,7 +115,7 @@ threads_run::threads_run(const machine& on, const threads_request& asked)
         added.left = one.seconds * hertz;
         added.paced = one.pace < 1;
         added.whole_burst = added.paced ? one.pace * static_cast<double>(frame) * 1e-9 * hertz : added.left;
-        added.burst = std::min(added.left, added.whole_burst);
+        added.irregular = one.irregular;
         added.pinned = one.core;
         threads_.push_back(added);
     }
@@ -337,18 +344,30 @@ nanoseconds threads_run::frame_of(const thread& one) const {
     return static_cast<nanoseconds>(static_cast<double>(frame) * fastest / pace(cores_[core]) + 0.5);
 }
 
+void threads_run::begin_frame(std::size_t t, nanoseconds at) {
+    thread& one = threads_[t];
+    double work = one.whole_burst;
+    auto length = static_cast<double>(frame_of(one));
+    if (one.irregular) {
+        work *= 2 * chance(2 * t, one.frames);
+        length *= 2 * chance(2 * t + 1, one.frames);
+    }
+    ++one.frames;
+    one.burst = std::min(one.left, work);
+    one.frame_end = at + static_cast<nanoseconds>(length);
+}
+
 void threads_run::frame_over(std::size_t t, nanoseconds at) {
     thread& one = threads_[t];
     one.ready = true;
     one.waits_since = at;
-    one.burst = std::min(one.left, one.whole_burst);
-    one.frame_end = at + frame_of(one);
+    begin_frame(t, at);
     take_core_of_waker(t, at);
     dispatch(at);
 }
 
 threads_result threads_run::run() {
-    for (std::size_t t = 0; t < threads_.size(); ++t) threads_[t].frame_end = frame;
+    for (std::size_t t = 0; t < threads_.size(); ++t) begin_frame(t, 0);
     for (std::size_t c = 0; c < cores_.size(); ++c) draw(c, 0);
     dispatch(0);
     const std::size_t count = cores_.size();

@@ -11,13 +11,15 @@
 namespace tauto::sim {
 
 // A thread runs `seconds` of work (at the highest clock of the first kind). With `pace` below 1 the thread
-// works for that share of each frame and sleeps for the rest.
+// works for that share of each frame and sleeps for the rest. An irregular one has longer and shorter frames,
+// and more and less work in them: each is drawn evenly from nothing to twice its mean, the same in every run.
 struct thread_request {
     std::string name;
     double seconds = 1;
     double pace = 1;
     int core = -1;              // pinned to; -1: where the system puts it
     std::string woken_by = {};  // at each frame, by that thread; empty: by a clock
+    bool irregular = false;
 };
 
 struct threads_request {

@@ -571,6 +571,28 @@ TEST_CASE("threads that share a core take turns, wherever they are pinned") {
     CHECK(found.finished < 1'550'000'000);
 }
 
+TEST_CASE(
+    "an irregular thread works its share of the time, the same in each run, and not in step with others") {
+    json source = cores_json(2, 2e9, 1);
+    source["system"]["quantum_seconds"] = 0.02;
+    const machine on = read_machine(source);
+    threads_request asked{.threads = {{.name = "one", .seconds = 20, .pace = 0.2, .irregular = true}}};
+    const nanoseconds alone = simulate_threads(on, asked).finished;
+    CHECK(alone > 95'000'000'000);
+    CHECK(alone < 105'000'000'000);
+    CHECK(simulate_threads(on, asked).finished == alone);
+    // Two on one core wait for each other, and have less of the machine at a time than two on two.
+    asked.threads = {{.name = "one", .seconds = 20, .pace = 0.2, .core = 0, .irregular = true},
+                     {.name = "two", .seconds = 20, .pace = 0.2, .core = 1, .irregular = true}};
+    const threads_result apart = simulate_threads(on, asked);
+    asked.threads[1].core = 0;
+    const threads_result together = simulate_threads(on, asked);
+    CHECK(together.package_joules_to_finish > 1.02 * apart.package_joules_to_finish);
+    CHECK(static_cast<double>(together.finished) < 1.05 * static_cast<double>(apart.finished));
+    asked.threads[1].pace = 1;
+    CHECK_THROWS_WITH_AS(simulate_threads(on, asked), doctest::Contains("pace below 1"), input_error);
+}
+
 TEST_CASE("a woken thread takes no core where there is no other for its waker") {
     json source = cores_json(1, 2e9, 1);
     source["system"]["woken_takes_core"] = true;

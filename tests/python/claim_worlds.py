@@ -183,9 +183,10 @@ class Power:
                 if policy.policy == "maximum"
                 else ("adaptive" if policy.scope == "core" else "package")
             )
-        if names == ["program 1", "program 2"]:
-            cores = tuple(one["core"] for one in threads)
-            return {(-1, -1): "free", (0, 1): "pinned", (0, -1): "one pinned"}[cores]
+        if "program 1" in names:
+            cores = threads[0]["core"], threads[-1]["core"]
+            run = {(-1, -1): "free", (0, 1): "pinned", (0, -1): "one pinned"}[cores]
+            return run if len(threads) == 4 or run != "pinned" else "pinned, one thread"
         return "other"
 
 
@@ -198,6 +199,7 @@ USUAL_SECONDS = {
     "unmoved": 65.0,
     "free": 60.0,
     "pinned": 60.1,
+    "pinned, one thread": 60.0,
     "one pinned": 60.2,
 }
 USUAL_MWH = {
@@ -208,6 +210,7 @@ USUAL_MWH = {
     "package": 201.0,
     "free": 100.0,
     "pinned": 101.0,
+    "pinned, one thread": 100.0,
 }
 
 

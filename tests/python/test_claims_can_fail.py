@@ -179,6 +179,7 @@ SIMULATED: Mapping[str, Worlds] = {
         Power,
         other_times={"seconds": {"pinned": 64.0}},
         pinning_saves={"joules": {"pinned": 99.0}},
+        another_cause={"joules": {"pinned, one thread": 101.0}},
     ),
     "P6": both(
         Power,

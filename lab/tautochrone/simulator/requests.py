@@ -33,7 +33,8 @@ RENDER_PACE = 0.15
 class ThreadRequest(TypedDict):
     """A thread of the power study. ``pace``: the share of each frame in which it works.
 
-    ``woken_by``: the thread that wakes it for each frame.
+    ``woken_by``: the thread that wakes it for each frame. ``irregular``: frames and work of any length, as
+    of a program that waits for people.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ThreadRequest(TypedDict):
     pace: NotRequired[float]
     core: NotRequired[int]
     woken_by: NotRequired[str]
+    irregular: NotRequired[bool]
 
 
 class _Request(TypedDict):
@@ -132,11 +134,24 @@ UNBALANCED: list[ThreadRequest] = [
 ]
 
 
-def placed(first: int, second: int) -> list[ThreadRequest]:
-    """Two office programs that are busy for a part of the time. Core -1: the system chooses."""
+SECOND_THREAD = 0.2
+"""Of an office program's work."""
+
+
+def placed(first: int, second: int, beside: float = SECOND_THREAD) -> list[ThreadRequest]:
+    """Two office programs that are busy for a part of the time. Core -1: the system chooses.
+
+    ``beside``: the part of its work that each does in a second thread.
+    """
+    return [*_office("program 1", 0.35, first, beside), *_office("program 2", 0.25, second, beside)]
+
+
+def _office(name: str, pace: float, core: int, beside: float) -> list[ThreadRequest]:
+    parts = {name: 1 - beside, f"{name}, second thread": beside}
     return [
-        {"name": "program 1", "seconds": 20.0, "pace": 0.35, "core": first},
-        {"name": "program 2", "seconds": 15.0, "pace": 0.25, "core": second},
+        {"name": thread, "seconds": 60 * pace * part, "pace": pace * part, "core": core, "irregular": True}
+        for thread, part in parts.items()
+        if part > 0
     ]
 
 

@@ -144,7 +144,7 @@ def _side_by_side(machine: Machine) -> tuple[Drawn, ...]:
             _PINS,
             _SECONDS,
             times,
-            explanation="Two office programs that are busy for a part of the time.",
+            explanation="Two office programs of two threads each that are busy for a part of the time.",
             claims=("P5",),
         ),
         _bars(
