@@ -138,6 +138,7 @@ soak: ## Programs drawn at random, protocols explored, damaged inputs, faults, k
 	    sh tools/cmake.sh $$preset && echo "$$preset:" && \
 	    build/cpp/$$preset/bin/tauto-fuzz --seconds $(or $(SECONDS),600) --seed $(or $(SEED),$$(date +%s)) || exit 1; \
 	done
+	@bash verify/run.sh
 	@build/cpp/default/bin/tauto-explorer --executions $(or $(EXECUTIONS),1000000) --seed $(or $(SEED),$$(date +%s))
 	@sh tools/venv.sh test
 	$(built_runners) build/venv/bin/python tests/python/fuzzing.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),$$(date +%s)) --keep build/soak/fuzzing.json

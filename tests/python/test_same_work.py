@@ -168,7 +168,7 @@ def test_what_is_doubtful_but_not_wrong_is_said() -> None:
     assert said_of(runs("x", SOLVED), DEFAULT) == "", "its numbers are never the same"
 
 
-def tuned(script: Path) -> TuneAnalysis:
+def tuned(script: Path, runs: int) -> TuneAnalysis:
     """A search among three values of X."""
     script.chmod(0o755)
     request = TuneRequest(
@@ -178,7 +178,7 @@ def tuned(script: Path) -> TuneAnalysis:
         output=script.parent / "out",
         report=False,
     )
-    return tune_by_runs(request, real_services(), 60)
+    return tune_by_runs(request, real_services(), runs)
 
 
 @pytest.mark.timed
@@ -202,7 +202,7 @@ def test_a_setting_under_which_the_work_is_not_done_never_wins(
     script = tmp_path / "job.sh"
     says = "echo finished 31415926 of 31415926" if "finished" in not_done else ""
     script.write_text(f'#!/bin/sh\nif [ "$X" = b ]; then {not_done}; fi\n{busy}\n{says}\n')
-    found = tuned(script)
+    found = tuned(script, 30)
     assert found.settings.get("X") != "b"
     (remark,) = (one.remark for one in found.candidates if one.settings.get("X") == "b")
     assert why in remark
@@ -218,7 +218,7 @@ def test_a_setting_under_which_the_answer_comes_from_a_cache_never_wins(tmp_path
         f'#!/bin/sh\n[ "$X" = b ] && [ -e {cache} ] && exec cat {cache}\n'
         f'{busy}\n[ "$X" = b ] && echo sum $answer > {cache}\necho sum $answer\n'
     )
-    found = tuned(script)
+    found = tuned(script, 60)
     assert cache.exists()
     assert found.settings.get("X") != "b"
     (remark,) = (one.remark for one in found.candidates if one.settings.get("X") == "b")

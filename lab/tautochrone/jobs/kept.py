@@ -27,12 +27,12 @@ class Line(msgspec.Struct, frozen=True):
 class Kept:
     """What the file has, and what is added to it. A line that cannot be read is done again.
 
-    TautoError where the file cannot be read or written.
+    Without a file it is kept as long as this object. TautoError where the file cannot be read or written.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._known = _read(path)
+        self._known = {} if path is None else _read(path)
         self._file: int | None = None
         self._lock = threading.Lock()
 
@@ -42,6 +42,9 @@ class Kept:
 
     def keep(self, key: str, answer: str) -> None:
         """Keep it, so that a kill does not lose it. A power cut may, before the end of the command."""
+        if self._path is None:
+            self._known[key] = answer
+            return
         line = json.dumps({"key": key, "answer": answer})
         remedy = "Name another file with --kept"
         with self._lock, explained(f"simulations cannot be kept in {self._path}", remedy):

@@ -100,7 +100,10 @@ KEPT = Option(
 
 @contextmanager
 def spread_over(launcher: Sequence[str], nodes: int, dask: str | None, kept: Path | None) -> Iterator[None]:
-    """While this lasts, jobs of this process are done there. TautoError for options that do not agree."""
+    """While this lasts, jobs of this process are done there, each once.
+
+    TautoError for options that do not agree.
+    """
     check_nodes(nodes)
     if nodes > 1 and not launcher:
         raise TautoError(
@@ -118,8 +121,8 @@ def spread_over(launcher: Sequence[str], nodes: int, dask: str | None, kept: Pat
             from tautochrone.jobs.on_dask import OnDask
 
             _now.way = stack.enter_context(closing(OnDask(dask)))
-        if kept is not None or launcher or dask is not None:
-            _now.kept = stack.enter_context(closing(Kept(kept or KEPT_FILE)))
+        elsewhere = bool(launcher) or dask is not None
+        _now.kept = stack.enter_context(closing(Kept(kept or (KEPT_FILE if elsewhere else None))))
         try:
             yield
         finally:
