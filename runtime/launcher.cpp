@@ -92,6 +92,10 @@ thread_local constinit bool starting_here = false;
 // In a ticket: the worker may share tasks.
 constexpr std::uint32_t invited = 1;
 
+// While the team is not used, for threads that the caller starts meanwhile.
+constexpr std::chrono::milliseconds first_until_look{10};
+constexpr std::chrono::milliseconds longest_until_look{200};
+
 }  // namespace
 
 void launcher::run_share(mailbox& box, member_report& report, int rank) {
@@ -199,7 +203,9 @@ void launcher::wake_parked(std::span<const int> ranks, parking least) noexcept {
     }
 }
 
-std::uint32_t launcher::park(mailbox& box, std::uint32_t last, doze& dozing) noexcept {
+std::uint32_t launcher::park(int rank, std::uint32_t last, doze& dozing) noexcept {
+    mailbox& box = at(boxes, rank);
+    std::chrono::milliseconds until_look = first_until_look;
     std::uint32_t ticket = last;
     parking said = parking::awake;
     for (;;) {
@@ -216,8 +222,12 @@ std::uint32_t launcher::park(mailbox& box, std::uint32_t last, doze& dozing) noe
         if (ticket != last) break;
         if (dozes) {
             futex_wait_for(box.ticket, last, std::chrono::milliseconds(10));
-        } else {
+        } else if (rank != 1) {
             futex_wait(box.ticket, last);
+        } else {
+            futex_wait_for(box.ticket, last, until_look);
+            if (box.ticket.load(std::memory_order_relaxed) == last) pins_.widen_started(false);
+            until_look = std::min(2 * until_look, longest_until_look);
         }
     }
     box.parked.store(parking::awake, std::memory_order_relaxed);
@@ -238,7 +248,7 @@ void launcher::worker_loop(int rank) noexcept {
         if (slept) {
             if (born != current_fork_generation()) end_copy_of_member();
             const std::int64_t parked_at = ticks();
-            ticket = park(box, last, dozing);
+            ticket = park(rank, last, dozing);
             budget.learn(budget.ticks() + ticks() - parked_at);
         }
         if ((ticket & invited) != 0) {
@@ -286,8 +296,10 @@ void launcher::join(int rank, bool crowded) {
     join_budget_.learn(join_budget_.ticks() + ticks() - parked_at);
 }
 
-void launcher::look_at_room() {
-    if (room_.due(ticks)) room_.look(masks(), ticks());
+void launcher::look_around() {
+    if (!room_.due(ticks)) return;
+    room_.look(masks(), ticks());
+    pins_.widen_started(false);
 }
 
 void launcher::invite(bool wakes) noexcept {
@@ -303,7 +315,7 @@ void launcher::invite(bool wakes) noexcept {
 }
 
 task_region& launcher::begin_tasks(const region_options& options, std::int64_t alone_until, bool wakes) {
-    look_at_room();
+    look_around();
     if (tasks_ == nullptr) tasks_ = std::make_unique<task_region>(team_, size());
     tasks_->begin(options.speeds, crowded(), options.name, alone_until);
     invite(wakes);
@@ -320,7 +332,7 @@ void launcher::end_tasks() noexcept {
 
 void launcher::fork_and_join(const loop_call& call, launch_mode mode) {
     const std::span<const int> others = std::span<const int>(loop.ranks).subspan(1);
-    look_at_room();
+    look_around();
     const bool crowded = room_.crowded() || (oversubscribed() && participants_share_cpus());
     for (int position = loop.width() - 1; position >= 0; --position) {
         const range fixed = mode == launch_mode::fixed

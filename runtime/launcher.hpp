@@ -131,8 +131,8 @@ struct launcher {
     void worker_loop(int rank) noexcept;
     [[nodiscard]] bool participants_share_cpus() const noexcept;
     [[nodiscard]] std::vector<std::vector<int>> masks() const;
-    // Where that is due.
-    void look_at_room();
+    // For room and for threads that the caller has started, where that is due.
+    void look_around();
     void launch(const loop_call& call, int position, launch_mode mode, range fixed, bool crowded) noexcept;
     // How long a worker dozes: until it has looked so often in a row and no call had left it so.
     struct doze {
@@ -140,8 +140,9 @@ struct launcher {
         std::uint32_t left = 0;      // left_dozing_ when it last looked
         int in_vain = most_in_vain;  // looks since it was another
     };
-    // Waits for a ticket after `last`, and returns it.
-    std::uint32_t park(mailbox& box, std::uint32_t last, doze& dozing) noexcept;
+    // Waits for a ticket after `last`, and returns it. Worker 1 looks now and then for threads that the
+    // caller has started.
+    std::uint32_t park(int rank, std::uint32_t last, doze& dozing) noexcept;
     // Those that wait as `least` says, or sleep deeper.
     void wake_parked(std::span<const int> ranks, parking least) noexcept;
     template <class Part>

@@ -2,17 +2,21 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <strings.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <new>
 #include <span>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include <tauto/signed.hpp>
 
@@ -22,6 +26,13 @@
 #include "machine_limits.hpp"
 
 namespace tauto::detail {
+
+// A thread's number and its beginning: no two have both.
+struct birth {
+    pid_t thread = 0;
+    std::int64_t ticks = -1;  // as the system counts; -1: it does not tell
+    bool operator==(const birth&) const = default;
+};
 
 // A thread that has made teams that pin. It lasts as long as one of these teams; where the system refuses to
 // give the thread its CPUs back, as long as the thread. Everything in it is read and written under
@@ -35,7 +46,11 @@ struct thread_pins {
     cpu_mask before;                    // the CPUs that it had before its first team
     std::vector<int> before_list;       // the same
     std::vector<int> free;              // those that it would have had if no other thread had been pinned
+    std::int64_t began = 0;             // its first team, in the ticks in which the system counts births
     std::vector<const pinning*> teams;  // that live, oldest first
+    std::vector<birth> widened;         // threads that were given `free`, latest last
+    std::int64_t threads_seen = 0;      // of the process, when they were last looked at
+    int looks_spared = 0;               // since then
     int kept_cpu = -1;                  // no team is left, but the system has not given `before` back
 
     [[nodiscard]] bool here() const noexcept { return alive && generation == current_fork_generation(); }
@@ -104,9 +119,9 @@ std::int64_t now_since_boot() noexcept {
     return now.tv_sec * rate + now.tv_nsec * rate / 1'000'000'000;
 }
 
-// Of the calling thread; -1: the system does not tell.
-std::int64_t birth_since_boot() {
-    const auto text = file_tree("/").text("/proc/thread-self/stat");
+// Of a thread of this process; -1: the system does not tell, or it has ended.
+std::int64_t birth_since_boot(std::string_view thread) {
+    const auto text = file_tree("/").text("/proc/" + std::string(thread) + "/stat");
     if (!text) return -1;
     // "number (name) state …": the birth is the 20th word after the name, which may hold anything.
     std::istringstream words(text->substr(text->rfind(')') + 1));
@@ -155,7 +170,7 @@ const std::vector<int>* free_of_birth_on(int only_cpu) noexcept {
 // The same where the team has ended since.
 const std::vector<int>* free_of_birth_on_past(int only_cpu) {
     if (only_cpu < 0 || past_teams == nullptr) return nullptr;
-    const std::int64_t birth = birth_since_boot();
+    const std::int64_t birth = birth_since_boot("thread-self");
     for (const past_team* one = past_teams; one != nullptr; one = one->older) {
         if (birth >= one->begin && birth <= one->end &&
             std::find(one->cpus.begin(), one->cpus.end(), only_cpu) != one->cpus.end())
@@ -191,6 +206,49 @@ struct known_thread {
 };
 
 constinit pid_t forking_thread = 0;
+
+// The rank of this worker in the team that it is of; null: of no team that pins. With the lock held.
+const pinning* team_of_worker(pid_t thread, int& rank) noexcept {
+    for (const thread_pins* one = all_pins; one != nullptr; one = one->next) {
+        for (const pinning* team : one->teams) {
+            rank = team->rank_of(thread);
+            if (rank >= 0) return team;
+        }
+    }
+    return nullptr;
+}
+
+// OpenMP was asked to pin its threads: some may have a team's CPU on purpose.
+bool openmp_pins() noexcept {
+    static const bool asked = [] {
+        for (const char* name : {"OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"}) {
+            const char* value = std::getenv(name);
+            if (value != nullptr && *value != '\0') return true;
+        }
+        const char* bind = std::getenv("OMP_PROC_BIND");
+        return bind != nullptr && *bind != '\0' && strcasecmp(bind, "false") != 0;
+    }();
+    return asked;
+}
+
+// Of this process, in the system's own count; -1: it does not tell.
+std::int64_t count_threads() noexcept {
+    struct stat folder {};
+    return stat("/proc/self/task", &folder) == 0 ? static_cast<std::int64_t>(folder.st_nlink) : -1;
+}
+
+// The threads of this process that may run on that CPU alone.
+std::vector<pid_t> threads_only_on(int cpu) {
+    std::vector<pid_t> found;
+    for (const std::string& name : file_tree("/").names("/proc/self/task")) {
+        const auto thread = static_cast<pid_t>(to_integer(name).value_or(0));
+        if (thread > 0 && only_one_of(affinity_of(thread)) == cpu) found.push_back(thread);
+    }
+    return found;
+}
+
+constexpr int most_looks_spared = 4;
+constexpr std::size_t most_widened = 4096;  // that are remembered
 
 }  // namespace
 
@@ -235,9 +293,17 @@ void answer_other_copy(pid_t thread, int only_cpu, pin_elsewhere& answer) noexce
         return;
     }
     const auto* free = free_of_birth_on(only_cpu);
-    if (free == nullptr) return;
+    if (free != nullptr) {
+        answer.known = true;
+        set_cpus(answer.free, *free);
+    }
+    int rank = -1;
+    const pinning* const team = team_of_worker(thread, rank);
+    if (team == nullptr) return;
     answer.known = true;
-    set_cpus(answer.free, *free);
+    answer.cpu = at(team->cpus(), rank);
+    set_cpu(answer.before, answer.cpu);
+    set_cpus(answer.free, *free_of_birth_on(answer.cpu));
 }
 
 void pinning::pin_caller() {
@@ -263,6 +329,7 @@ void pinning::pin_caller() {
         own->before = cpu_mask(before);
         own->before_list = std::move(before);
         own->free = std::move(free);
+        own->began = now_since_boot();
     }
     own->teams.reserve(own->teams.size() + 1);
     if (!pin_to_cpu_of(0)) return;
@@ -274,6 +341,7 @@ void pinning::pin_caller() {
 
 void pinning::restore_caller() noexcept {
     if (caller_ == nullptr) return;
+    widen_started(true);
     pid_t thread = 0;
     {
         const std::lock_guard lock(locks_of_process().pins);
@@ -316,7 +384,66 @@ void pinning::begin_on_cpu_of(int rank, pthread_attr_t& attributes) const noexce
 }
 
 void pinning::pin_worker(int rank) noexcept {
-    if (wanted_) (void)pin_to_cpu_of(rank);
+    if (!wanted_) return;
+    {
+        // First: who is known to be a worker is not widened, and who was before this pins itself now.
+        const std::lock_guard lock(locks_of_process().pins);
+        at(workers_, rank) = static_cast<pid_t>(syscall(SYS_gettid));
+    }
+    (void)pin_to_cpu_of(rank);
+}
+
+int pinning::rank_of(pid_t thread) const noexcept {
+    const auto found = std::find(workers_.begin(), workers_.end(), thread);
+    return found == workers_.end() ? -1 : static_cast<int>(found - workers_.begin());
+}
+
+void pinning::widen_started(bool surely) const noexcept {
+    if (caller_ == nullptr || openmp_pins()) return;
+    const auto pinned_to = [this] {
+        return caller_->here() && !caller_->teams.empty() ? caller_->teams.back()->cpus()[0] : -1;
+    };
+    const auto is_ours = [](pid_t thread) {
+        int rank = -1;
+        return pins_of(thread, current_fork_generation()) != nullptr ||
+               team_of_worker(thread, rank) != nullptr;
+    };
+    try {
+        const std::int64_t threads = count_threads();
+        int cpu = -1;
+        {
+            const std::lock_guard lock(locks_of_process().pins);
+            cpu = pinned_to();
+            if (cpu < 0 || caller_->free.size() < 2) return;
+            if (!surely && threads >= 0 && threads == caller_->threads_seen &&
+                ++caller_->looks_spared <= most_looks_spared)
+                return;
+            caller_->threads_seen = threads;
+            caller_->looks_spared = 0;
+        }
+        std::vector<pid_t> narrow = threads_only_on(cpu);
+        {
+            const std::lock_guard lock(locks_of_process().pins);
+            std::erase_if(narrow, is_ours);
+        }
+        std::vector<birth> started;
+        for (const pid_t thread : narrow)
+            if (ask_other_copies(thread, -1).cpu < 0)
+                started.push_back({thread, birth_since_boot("self/task/" + std::to_string(thread))});
+        const std::lock_guard lock(locks_of_process().pins);
+        if (pinned_to() != cpu) return;
+        const cpu_mask free(caller_->free);
+        std::vector<birth>& widened = caller_->widened;
+        for (const birth& one : started) {
+            if (one.ticks < caller_->began || is_ours(one.thread) ||
+                std::find(widened.begin(), widened.end(), one) != widened.end())
+                continue;
+            if (widened.size() == most_widened) widened.erase(widened.begin());
+            widened.push_back(one);
+            (void)free.confine(one.thread);
+        }
+    } catch (...) {  // no memory: the next look gives them back
+    }
 }
 
 std::vector<std::string> pinning::notes() const {

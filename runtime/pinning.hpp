@@ -21,7 +21,8 @@ struct thread_pins;
 class pinning {
   public:
     // The CPU of each member, by rank. Not `wanted`: no thread is pinned.
-    pinning(std::vector<int> cpus, bool wanted) : cpus_(std::move(cpus)), wanted_(wanted) {}
+    pinning(std::vector<int> cpus, bool wanted)
+        : cpus_(std::move(cpus)), wanted_(wanted), workers_(cpus_.size()) {}
     // Of the calling thread to member 0's CPU; the destructor of the team undoes it by restore_caller.
     void pin_caller();
     // Pins the thread that was pinned for its newest team that is left, or gives it the CPUs that it had
@@ -31,8 +32,15 @@ class pinning {
     void begin_on_cpu_of(int rank, pthread_attr_t& attributes) const noexcept;
     // Of the calling thread, which is the worker `rank`.
     void pin_worker(int rank) noexcept;
+    // Threads that the pinned caller has started have its one CPU. Gives them those that the caller would
+    // have, each once: who pins itself later keeps its CPU, and so does who is pinned by a setting of OpenMP.
+    // On any thread, now and then. Some 30 us, and 3 us a thread of the process. Not `surely`: 2 us where
+    // there are as many threads as before, but for each fifth time.
+    void widen_started(bool surely) const noexcept;
 
     [[nodiscard]] const std::vector<int>& cpus() const noexcept { return cpus_; }
+    // Of a worker of this team; -1: it is none. With locks_of_process().pins held.
+    [[nodiscard]] int rank_of(pid_t thread) const noexcept;
     // False when the system refused to pin a member; notes() says which and why.
     [[nodiscard]] bool pinned() const noexcept { return pinned_.load(std::memory_order_relaxed); }
     [[nodiscard]] std::vector<std::string> notes() const;
@@ -45,6 +53,7 @@ class pinning {
     friend struct thread_pins;
     std::vector<int> cpus_;
     bool wanted_;
+    std::vector<pid_t> workers_;  // by rank, as far as they have begun; under locks_of_process().pins
     std::atomic<bool> pinned_{true};
     std::vector<std::string> notes_;
     cpu_mask first_;  // member 0's CPU

@@ -4,7 +4,11 @@
 
 #include <dlfcn.h>
 #include <sched.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <thread>
@@ -38,10 +42,10 @@ class plugin {
     void* library_;
 };
 
-std::vector<int> mask_of_thread() {
+std::vector<int> mask_of_thread(pid_t thread = 0) {
     cpu_set_t mask;
     CPU_ZERO(&mask);
-    sched_getaffinity(0, sizeof mask, &mask);
+    sched_getaffinity(thread, sizeof mask, &mask);
     std::vector<int> cpus;
     for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
         if (CPU_ISSET(static_cast<unsigned>(cpu), &mask)) cpus.push_back(cpu);
@@ -50,6 +54,15 @@ std::vector<int> mask_of_thread() {
 }
 
 const std::vector<int> all_cpus = mask_of_thread();
+
+// Of the process, the calling thread left out.
+long threads_only_on(int cpu) {
+    const std::filesystem::directory_iterator all("/proc/self/task");
+    return std::count_if(begin(all), end(all), [&](const auto& one) {
+        const pid_t thread = std::stoi(one.path().filename());
+        return thread != gettid() && mask_of_thread(thread) == std::vector<int>{cpu};
+    });
+}
 
 }  // namespace
 
@@ -101,6 +114,29 @@ TEST_CASE("a thread that was born pinned by another copy has the CPUs of the thr
     }).join();
     first.end_team();
     CHECK(mask_of_thread() == all_cpus);
+}
+
+TEST_CASE(
+    "a copy gives its CPUs to a thread that its team's maker has started, not to another copy's worker" *
+    doctest::description("runtime.md, promises 19 and 23")) {
+    if (all_cpus.size() < 2) return;
+    plugin first(TAUTO_FIRST_PLUGIN);
+    plugin second(TAUTO_SECOND_PLUGIN);
+    const int last = all_cpus.back();
+    first.make_team(-1);
+    CHECK(first.works());
+    CHECK(threads_only_on(last) == 1);
+    second.make_team(last);
+    std::atomic<bool> ends{false};
+    std::thread started([&] { ends.wait(false); });
+    CHECK(threads_only_on(last) == 2);
+    second.end_team();
+    CHECK(threads_only_on(last) == 1);
+    ends = true;
+    ends.notify_one();
+    started.join();
+    CHECK(first.works());
+    first.end_team();
 }
 
 TEST_CASE("a copy may be unloaded and loaded again while another one's team lives") {

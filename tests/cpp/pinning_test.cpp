@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <ctime>
 #include <fstream>
 #include <memory>
@@ -202,4 +203,121 @@ TEST_CASE("a thread that was born pinned may use the CPUs of the thread that bor
         CHECK(elsewhere.cpus() == std::vector<int>{cpus[1]});
         CHECK(inner.cpus().size() == cores);
     }).join();
+}
+
+namespace {
+
+// A thread that lives until this ends.
+class other_thread {
+  public:
+    // `begins` is called on it first.
+    template <class Begin>
+    explicit other_thread(Begin begins)
+        : thread_([this, begins] {
+              begins();
+              number_ = this_thread();
+              number_.notify_one();
+              ends_.wait(false);
+          }) {
+        number_.wait(0);
+    }
+    other_thread() : other_thread([] {}) {}
+    ~other_thread() {
+        ends_ = true;
+        ends_.notify_one();
+        thread_.join();
+    }
+    other_thread(const other_thread&) = delete;
+    other_thread& operator=(const other_thread&) = delete;
+    [[nodiscard]] cpu_set_t mask() const { return mask_of(number_); }
+
+  private:
+    std::atomic<pid_t> number_{0};
+    std::atomic<bool> ends_{false};
+    std::thread thread_;
+};
+
+void pin_this_thread(int cpu) {
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    CPU_SET(static_cast<unsigned>(cpu), &mask);
+    sched_setaffinity(0, sizeof mask, &mask);
+}
+
+// Until then the team is used again and again, or not at all.
+template <class Condition>
+bool comes_true(Condition condition, team* used) {
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!condition()) {
+        if (std::chrono::steady_clock::now() > limit) return false;
+        if (used != nullptr)
+            parallel_for(*used, 1000, [](tauto::index) {}, {.schedule = static_{}});
+        else
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
+}
+
+}  // namespace
+
+TEST_CASE("a thread that a pinned maker has started gets the CPUs that the maker would have" *
+          doctest::description("runtime.md, promise 23")) {
+    const cpu_set_t before = mask_of(0);
+    if (CPU_COUNT(&before) < 2) return;
+    for (const bool used : {false, true}) {
+        CAPTURE(used);
+        team mine({.cpus = {cpus[0], cpus[1]}});
+        const other_thread early;  // before the members have begun
+        CHECK(only(early.mask(), cpus[0]));
+        mine.run([](member&) {});
+        const other_thread late;
+        CHECK(comes_true([&] { return same(early.mask(), before) && same(late.mask(), before); },
+                         used ? &mine : nullptr));
+        CHECK(only(mask_of(0), cpus[0]));
+    }
+}
+
+TEST_CASE("who pins itself elsewhere, later, or was born before keeps its CPU" *
+          doctest::description("runtime.md, promise 23")) {
+    const cpu_set_t before = mask_of(0);
+    if (CPU_COUNT(&before) < 2) return;
+    const other_thread older([] { pin_this_thread(cpus[0]); });
+    // A clock tick of the system, in which births are counted.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    auto mine = team_on(cpus[0], 3);  // with members where the maker is
+    mine->run([](member&) {});
+    const other_thread elsewhere([] { pin_this_thread(cpus[1]); });
+    std::atomic<int> pins{0};
+    std::atomic<bool> done{false};
+    std::thread later([&] {
+        while (pins == 0) pins.wait(0);
+        pin_this_thread(cpus[0]);
+        pins = 2;
+        pins.notify_one();
+        const other_thread witness;  // born of one that has pinned itself, so it counts as born of the maker
+        CHECK(comes_true([&] { return same(witness.mask(), before); }, nullptr));
+        CHECK(only(mask_of(0), cpus[0]));
+        done = true;
+    });
+    const other_thread first;
+    CHECK(comes_true([&] { return same(first.mask(), before); }, nullptr));
+    // `later` has had its CPUs back by then, too.
+    pins = 1;
+    pins.notify_one();
+    while (!done) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    later.join();
+    CHECK(only(older.mask(), cpus[0]));
+    CHECK(only(elsewhere.mask(), cpus[1]));
+    mine->run([&](member&) { CHECK(only(mask_of(0), cpus[0])); });
+}
+
+TEST_CASE("the end of a team gives all that its maker has started their CPUs" *
+          doctest::description("runtime.md, promise 23")) {
+    const cpu_set_t before = mask_of(0);
+    if (CPU_COUNT(&before) < 2) return;
+    auto mine = team_on(cpus[0], 1);  // nobody looks
+    const other_thread started;
+    CHECK(only(started.mask(), cpus[0]));
+    mine.reset();
+    CHECK(same(started.mask(), before));
 }
