@@ -298,6 +298,7 @@ void launcher::join(int rank, bool crowded) {
 
 void launcher::look_around() {
     if (!room_.due(ticks)) return;
+    pins_.pin_maker();  // where another thread has started the members
     room_.look(masks(), ticks());
     pins_.widen_started(false);
 }

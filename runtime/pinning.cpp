@@ -1,5 +1,6 @@
 #include "pinning.hpp"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <strings.h>
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <memory>
 #include <new>
 #include <span>
 #include <sstream>
@@ -237,11 +239,15 @@ std::int64_t count_threads() noexcept {
     return stat("/proc/self/task", &folder) == 0 ? static_cast<std::int64_t>(folder.st_nlink) : -1;
 }
 
-// The threads of this process that may run on that CPU alone.
+// The threads of this process that may run on that CPU alone. Not with std::filesystem, which ends the
+// program where there is no memory.
 std::vector<pid_t> threads_only_on(int cpu) {
+    const std::unique_ptr<DIR, int (*)(DIR*)> all(opendir("/proc/self/task"), &closedir);
     std::vector<pid_t> found;
-    for (const std::string& name : file_tree("/").names("/proc/self/task")) {
-        const auto thread = static_cast<pid_t>(to_integer(name).value_or(0));
+    while (all != nullptr) {
+        const dirent* const entry = readdir(all.get());
+        if (entry == nullptr) break;
+        const auto thread = static_cast<pid_t>(to_integer(entry->d_name).value_or(0));
         if (thread > 0 && only_one_of(affinity_of(thread)) == cpu) found.push_back(thread);
     }
     return found;
@@ -306,8 +312,16 @@ void answer_other_copy(pid_t thread, int only_cpu, pin_elsewhere& answer) noexce
     set_cpus(answer.free, *free_of_birth_on(answer.cpu));
 }
 
-void pinning::pin_caller() {
-    if (!wanted_) return;
+std::uint64_t identity_of_this_thread() noexcept {
+    static constinit std::atomic<std::uint64_t> given{0};
+    thread_local constinit std::uint64_t own = 0;
+    if (own == 0) own = given.fetch_add(1, std::memory_order_relaxed) + 1;
+    return own;
+}
+
+void pinning::pin_maker() {
+    if (!wanted_ || maker_asked_ || maker_ != identity_of_this_thread()) return;
+    maker_asked_ = true;
     static const end_of_thread hook;
     const known_thread me;
     const std::lock_guard lock(locks_of_process().pins);
@@ -399,9 +413,11 @@ int pinning::rank_of(pid_t thread) const noexcept {
 }
 
 void pinning::widen_started(bool surely) const noexcept {
-    if (caller_ == nullptr || openmp_pins()) return;
+    if (openmp_pins()) return;
     const auto pinned_to = [this] {
-        return caller_->here() && !caller_->teams.empty() ? caller_->teams.back()->cpus()[0] : -1;
+        return caller_ != nullptr && caller_->here() && !caller_->teams.empty()
+                   ? caller_->teams.back()->cpus()[0]
+                   : -1;
     };
     const auto is_ours = [](pid_t thread) {
         int rank = -1;

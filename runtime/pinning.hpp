@@ -18,13 +18,18 @@ namespace tauto::detail {
 
 struct thread_pins;
 
+// No other thread has it, also once this one has ended; in the child of a fork the forking thread keeps its.
+[[nodiscard]] std::uint64_t identity_of_this_thread() noexcept;
+
 class pinning {
   public:
     // The CPU of each member, by rank. Not `wanted`: no thread is pinned.
     pinning(std::vector<int> cpus, bool wanted)
         : cpus_(std::move(cpus)), wanted_(wanted), workers_(cpus_.size()) {}
-    // Of the calling thread to member 0's CPU; the destructor of the team undoes it by restore_caller.
-    void pin_caller();
+    // If the calling thread has made the team, and for the first time: to member 0's CPU. The destructor of
+    // the team undoes it by restore_caller. Not before the team is used, because threads that it starts
+    // inherit it.
+    void pin_maker();
     // Pins the thread that was pinned for its newest team that is left, or gives it the CPUs that it had
     // before its first team. Does nothing if it has ended or belongs to another process. On any thread.
     void restore_caller() noexcept;
@@ -53,12 +58,14 @@ class pinning {
     friend struct thread_pins;
     std::vector<int> cpus_;
     bool wanted_;
+    std::uint64_t maker_ = identity_of_this_thread();
+    bool maker_asked_ = false;    // to be pinned; on that thread
     std::vector<pid_t> workers_;  // by rank, as far as they have begun; under locks_of_process().pins
     std::atomic<bool> pinned_{true};
     std::vector<std::string> notes_;
-    cpu_mask first_;  // member 0's CPU
-    thread_pins* caller_ = nullptr;
-    std::int64_t began_ = 0;  // in the ticks in which the system counts a thread's birth
+    cpu_mask first_;                 // member 0's CPU
+    thread_pins* caller_ = nullptr;  // likewise under that lock: the maker's, once it is pinned
+    std::int64_t began_ = 0;         // in the ticks in which the system counts a thread's birth
 };
 
 // The machine as this thread would see it if no team had pinned it.

@@ -141,7 +141,6 @@ team_state::team_state(std::vector<int> cpus, wait_policy how, bool pin, worker_
       loops(members),
       bodies(members, wait) {
     of_threads.emplace();
-    pins.pin_caller();
 }
 
 team_state::~team_state() {
@@ -171,6 +170,7 @@ void team_state::start() {
     alone.store(0, std::memory_order_relaxed);
     pausing.store(0, std::memory_order_relaxed);
     bodies.reset();
+    pins.pin_maker();
     members.start_workers();
 }
 

@@ -62,11 +62,11 @@ struct team_options {
     int size = 0;
     // Empty: what TAUTO_WAIT says, else balanced.
     std::optional<wait_policy> wait = {};
-    // Pins each worker to its CPU and the constructing thread to member 0's, until the team is destroyed. A
-    // thread that made several teams is pinned for the newest one that is left. When the last one ends, the
-    // thread has the CPUs that it had before the first. Any thread may destroy the teams. A fork's other
-    // process is left alone. A thread that it starts meanwhile inherits its one CPU, and is given all of
-    // them, as a rule within 1 s (docs/runtime.md, promise 23).
+    // Pins each worker to its CPU, and the constructing thread to member 0's from its first shared call until
+    // the team is destroyed. A thread that made several teams is pinned for the newest one that is left. When
+    // the last one ends, the thread has the CPUs that it had before the first. Any thread may destroy the
+    // teams. A fork's other process is left alone. A thread that it starts meanwhile inherits its one CPU,
+    // and is given all of them, as a rule within 1 s (docs/runtime.md, promise 23).
     bool pin = true;
     // Bytes of each worker's stack, rounded up to whole pages. 0: what TAUTO_STACK says (a number, perhaps
     // with K, M or G), else what the system gives every thread.
@@ -298,8 +298,8 @@ struct site_record {
 
 class team {
   public:
-    // Chooses the CPUs and pins the calling thread. Throws tauto::error for a CPU that does not exist or is
-    // not allowed, or a negative size. A refused pin is not an error: see pinned().
+    // Chooses the CPUs. Throws tauto::error for a CPU that does not exist or is not allowed, or a negative
+    // size. A refused pin is not an error: see pinned().
     //
     // The first call that uses the members starts them, and throws tauto::error when the system gives no
     // thread. They handle SIGPROF and the signals of their own faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL,

@@ -20,6 +20,7 @@ extern "C" {
         held.reset();
         held = std::make_unique<tauto::team>(
             tauto::team_options{.cpus = cpu < 0 ? std::vector<int>{} : std::vector<int>{cpu}});
+        (void)held->pinned();  // starts the members and pins its maker
         return held->size();
     } catch (const tauto::error&) {
         return -1;

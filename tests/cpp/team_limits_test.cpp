@@ -278,6 +278,7 @@ TEST_CASE("a counter that is set back keeps no member spinning, and teaches a te
     SUBCASE("in a loop") {
         CHECK(in_child([&] {
                   team members{team_options{.size = 1}};
+                  (void)members.pinned();  // starts them
                   static site here;
                   const auto body = [](range) {};
                   const falling_counter falling;

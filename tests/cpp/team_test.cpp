@@ -804,6 +804,7 @@ TEST_CASE("teams come and go, and one thread may hold several") {
         CHECK(each_once(counts(second, 100, {})));
     }
     team defaults;
+    CHECK(defaults.pinned());
     const std::vector<int> allowed = allowed_cpus();
     CHECK(defaults.size() >= 1);
     {
