@@ -239,18 +239,22 @@ std::int64_t count_threads() noexcept {
     return stat("/proc/self/task", &folder) == 0 ? static_cast<std::int64_t>(folder.st_nlink) : -1;
 }
 
-// The threads of this process that may run on that CPU alone. Not with std::filesystem, which ends the
-// program where there is no memory.
+// The threads of this process that may run on that CPU alone; none where /proc is another namespace's, so
+// that its numbers are others' here. Not with std::filesystem, which ends the program where there is no
+// memory.
 std::vector<pid_t> threads_only_on(int cpu) {
     const std::unique_ptr<DIR, int (*)(DIR*)> all(opendir("/proc/self/task"), &closedir);
+    const auto own = static_cast<pid_t>(syscall(SYS_gettid));
+    bool knows_us = false;
     std::vector<pid_t> found;
     while (all != nullptr) {
         const dirent* const entry = readdir(all.get());
         if (entry == nullptr) break;
         const auto thread = static_cast<pid_t>(to_integer(entry->d_name).value_or(0));
+        knows_us = knows_us || thread == own;
         if (thread > 0 && only_one_of(affinity_of(thread)) == cpu) found.push_back(thread);
     }
-    return found;
+    return knows_us ? found : std::vector<pid_t>{};
 }
 
 constexpr int most_looks_spared = 4;

@@ -39,8 +39,8 @@ class pinning {
     void pin_worker(int rank) noexcept;
     // Threads that the pinned caller has started have its one CPU. Gives them those that the caller would
     // have, each once: who pins itself later keeps its CPU, and so does who is pinned by a setting of OpenMP.
-    // On any thread, now and then. Some 30 us, and 3 us a thread of the process. Not `surely`: 2 us where
-    // there are as many threads as before, but for each fifth time.
+    // On any thread, now and then. Some 4 us a thread of the process. Not `surely`: 2 us where there are as
+    // many threads as before, but for each fifth time.
     void widen_started(bool surely) const noexcept;
 
     [[nodiscard]] const std::vector<int>& cpus() const noexcept { return cpus_; }
