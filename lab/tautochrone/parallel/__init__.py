@@ -5,7 +5,7 @@
 >>> total = parallel.exact_sum(values)
 
 These functions use one team of this process, which is made at their first call. Its threads are not
-pinned, because everything that a pinned thread starts later inherits its one CPU. :class:`Team` has the same
+pinned, because what a pinned thread starts later begins on its one CPU. :class:`Team` has the same
 as methods, for a team of your own. No compiler is needed.
 """
 

@@ -24,13 +24,8 @@ def _is_near(value: float, published: float, tolerance: float) -> bool:
 # Deeper sleep takes at most 1.2 to 2.2 W (datasheet 309221), and no less than with the clocks stopped.
 _P2_KNOBS = (Knob("power.uncore_idle_watts", 1.0, 2.2),)
 _P3_KNOBS = (Knob("governor.down_utilisation", 0.5, 0.75),)
-_SECOND_THREADS = (
-    0.1,
-    0.2,
-    0.3,
-    0.4,
-    0.5,
-)  # P5: of a program's work; half is the most that a second can have
+_SECOND_THREADS = (0.1, 0.2, 0.3, 0.4, 0.5)
+"""P5: of a program's work. More than half would be the first thread's."""
 _DISPATCHER = "that the thread which wakes takes the core of the thread that woke it, as the study saw"
 
 
@@ -188,20 +183,19 @@ def _p5(under: Mapping[str, Machine]) -> Finding:
     apart = max(map(_apart, beside))
     costs = [_pinning_costs(rows) for rows in beside]
     single = _pinning_costs(side_by_side(under["maximum"], 0))
+    caused = abs(single) < _NO_COST < min(costs)
     ours = (
         f"times differ by {percent(apart)} at most; both pinned takes {100 * min(costs):.1f} to "
-        f"{100 * max(costs):.1f} % more energy, {100 * abs(single):.1f} % if each program has one thread"
+        f"{100 * max(costs):.1f} % more energy, of CPU or platform, whichever is less; "
+        f"{100 * abs(single):.1f} % if each program has one thread"
     )
-    note = (
-        "a second thread waits for its core while the other core idles, so that the package is awake longer"
-    )
+    note = "a second thread waits for its core while the other one idles, so the package is awake longer"
     least, most = (percent(part) for part in (_SECOND_THREADS[0], _SECOND_THREADS[-1]))
     given = (
         f"office programs that work 35 and 25 % of the time, at irregular times, {least} to {most} of it "
         "in a second thread"
     )
-    caused = abs(single) < _NO_COST < min(costs)
-    return Finding(ours, apart < MATTERS and caused, note, given)
+    return Finding(ours, apart < MATTERS and caused, note if caused else "", given)
 
 
 def _meetings_cost(machine: Machine) -> bool:
