@@ -225,7 +225,7 @@ std::uint32_t launcher::park(int rank, std::uint32_t last, doze& dozing) noexcep
         } else if (rank != 1) {
             futex_wait(box.ticket, last);
         } else {
-            // One that its time ends is a wake-up for no reason, as verify/launch.pml has them.
+            // A wait that its time ends is a wake-up for no reason, which verify/launch.pml allows for.
             futex_wait_for(box.ticket, last, until_look);
             if (box.ticket.load(std::memory_order_relaxed) == last) pins_.widen_started(false);
             until_look = std::min(2 * until_look, longest_until_look);

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <ctime>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <span>
 #include <sstream>
@@ -209,15 +210,19 @@ struct known_thread {
 
 constinit pid_t forking_thread = 0;
 
-// The rank of this worker in the team that it is of; null: of no team that pins. With the lock held.
-const pinning* team_of_worker(pid_t thread, int& rank) noexcept {
+// Where a team has pinned this worker; -1: it is none. With the lock held.
+int cpu_of_worker(pid_t thread) noexcept {
     for (const thread_pins* one = all_pins; one != nullptr; one = one->next) {
         for (const pinning* team : one->teams) {
-            rank = team->rank_of(thread);
-            if (rank >= 0) return team;
+            if (const int cpu = team->cpu_of_worker(thread); cpu >= 0) return cpu;
         }
     }
-    return nullptr;
+    return -1;
+}
+
+// Of a team of this copy that pins. With the lock held.
+bool is_member(pid_t thread) noexcept {
+    return pins_of(thread, current_fork_generation()) != nullptr || cpu_of_worker(thread) >= 0;
 }
 
 // OpenMP was asked to pin its threads: some may have a team's CPU on purpose.
@@ -302,18 +307,14 @@ void answer_other_copy(pid_t thread, int only_cpu, pin_elsewhere& answer) noexce
         set_cpus(answer.free, one->free);
         return;
     }
-    const auto* free = free_of_birth_on(only_cpu);
-    if (free != nullptr) {
-        answer.known = true;
-        set_cpus(answer.free, *free);
-    }
-    int rank = -1;
-    const pinning* const team = team_of_worker(thread, rank);
-    if (team == nullptr) return;
+    const int cpu = cpu_of_worker(thread);
+    const auto* free = free_of_birth_on(cpu >= 0 ? cpu : only_cpu);
+    if (free == nullptr) return;
     answer.known = true;
-    answer.cpu = at(team->cpus(), rank);
-    set_cpu(answer.before, answer.cpu);
-    set_cpus(answer.free, *free_of_birth_on(answer.cpu));
+    set_cpus(answer.free, *free);
+    if (cpu < 0) return;
+    answer.cpu = cpu;
+    set_cpu(answer.before, cpu);
 }
 
 std::uint64_t identity_of_this_thread() noexcept {
@@ -404,60 +405,61 @@ void pinning::begin_on_cpu_of(int rank, pthread_attr_t& attributes) const noexce
 void pinning::pin_worker(int rank) noexcept {
     if (!wanted_) return;
     {
-        // First: who is known to be a worker is not widened, and who was before this pins itself now.
+        // First: from here on no look gives it other CPUs, and what an earlier one gave is undone below.
         const std::lock_guard lock(locks_of_process().pins);
         at(workers_, rank) = static_cast<pid_t>(syscall(SYS_gettid));
     }
     (void)pin_to_cpu_of(rank);
 }
 
-int pinning::rank_of(pid_t thread) const noexcept {
+int pinning::cpu_of_worker(pid_t thread) const noexcept {
     const auto found = std::find(workers_.begin(), workers_.end(), thread);
-    return found == workers_.end() ? -1 : static_cast<int>(found - workers_.begin());
+    return found == workers_.end() ? -1 : at(cpus_, found - workers_.begin());
+}
+
+// The CPU of the maker, whose births are to be looked for now; -1: none are. With the lock held.
+int pinning::cpu_to_look_on(bool surely) const noexcept {
+    const int cpu = maker_cpu();
+    if (cpu < 0 || caller_->free.size() < 2) return -1;
+    const std::int64_t threads = count_threads();
+    const bool as_before = threads >= 0 && threads == caller_->threads_seen;
+    if (!surely && as_before && ++caller_->looks_spared <= most_looks_spared) return -1;
+    caller_->threads_seen = threads;
+    caller_->looks_spared = 0;
+    return cpu;
+}
+
+int pinning::maker_cpu() const noexcept {
+    const bool is_pinned = caller_ != nullptr && caller_->here() && !caller_->teams.empty();
+    return is_pinned ? caller_->teams.back()->cpus()[0] : -1;
 }
 
 void pinning::widen_started(bool surely) const noexcept {
     if (openmp_pins()) return;
-    const auto pinned_to = [this] {
-        return caller_ != nullptr && caller_->here() && !caller_->teams.empty()
-                   ? caller_->teams.back()->cpus()[0]
-                   : -1;
-    };
-    const auto is_ours = [](pid_t thread) {
-        int rank = -1;
-        return pins_of(thread, current_fork_generation()) != nullptr ||
-               team_of_worker(thread, rank) != nullptr;
-    };
+    std::mutex& pins = locks_of_process().pins;
     try {
-        const std::int64_t threads = count_threads();
         int cpu = -1;
         {
-            const std::lock_guard lock(locks_of_process().pins);
-            cpu = pinned_to();
-            if (cpu < 0 || caller_->free.size() < 2) return;
-            if (!surely && threads >= 0 && threads == caller_->threads_seen &&
-                ++caller_->looks_spared <= most_looks_spared)
-                return;
-            caller_->threads_seen = threads;
-            caller_->looks_spared = 0;
+            const std::lock_guard lock(pins);
+            cpu = cpu_to_look_on(surely);
         }
+        if (cpu < 0) return;
         std::vector<pid_t> narrow = threads_only_on(cpu);
         {
-            const std::lock_guard lock(locks_of_process().pins);
-            std::erase_if(narrow, is_ours);
+            const std::lock_guard lock(pins);
+            std::erase_if(narrow, is_member);
         }
         std::vector<birth> started;
         for (const pid_t thread : narrow)
             if (ask_other_copies(thread, -1).cpu < 0)
                 started.push_back({thread, birth_since_boot("self/task/" + std::to_string(thread))});
-        const std::lock_guard lock(locks_of_process().pins);
-        if (pinned_to() != cpu) return;
+        const std::lock_guard lock(pins);
+        if (maker_cpu() != cpu) return;
         const cpu_mask free(caller_->free);
         std::vector<birth>& widened = caller_->widened;
         for (const birth& one : started) {
-            if (one.ticks < caller_->began || is_ours(one.thread) ||
-                std::find(widened.begin(), widened.end(), one) != widened.end())
-                continue;
+            const bool is_known = std::find(widened.begin(), widened.end(), one) != widened.end();
+            if (is_known || one.ticks < caller_->began || is_member(one.thread)) continue;
             if (widened.size() == most_widened) widened.erase(widened.begin());
             widened.push_back(one);
             (void)free.confine(one.thread);

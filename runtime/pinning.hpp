@@ -37,20 +37,23 @@ class pinning {
     void begin_on_cpu_of(int rank, pthread_attr_t& attributes) const noexcept;
     // Of the calling thread, which is the worker `rank`.
     void pin_worker(int rank) noexcept;
-    // Threads that the pinned caller has started have its one CPU. Gives them those that the caller would
-    // have, each once: who pins itself later keeps its CPU, and so does who is pinned by a setting of OpenMP.
-    // On any thread, now and then. Some 4 us a thread of the process. Not `surely`: 2 us where there are as
-    // many threads as before, but for each fifth time.
+    // Threads that the pinned maker has started have its one CPU. Gives each, once, the CPUs that the maker
+    // would have: who pins itself later keeps its CPU, and so does who is pinned by a setting of OpenMP. On
+    // any thread, now and then. Some 4 us a thread of the process. Not `surely`: it looks where the number of
+    // threads has changed, and else each fifth time.
     void widen_started(bool surely) const noexcept;
 
     [[nodiscard]] const std::vector<int>& cpus() const noexcept { return cpus_; }
-    // Of a worker of this team; -1: it is none. With locks_of_process().pins held.
-    [[nodiscard]] int rank_of(pid_t thread) const noexcept;
+    // -1: no worker of this team. With locks_of_process().pins held.
+    [[nodiscard]] int cpu_of_worker(pid_t thread) const noexcept;
     // False when the system refused to pin a member; notes() says which and why.
     [[nodiscard]] bool pinned() const noexcept { return pinned_.load(std::memory_order_relaxed); }
     [[nodiscard]] std::vector<std::string> notes() const;
 
   private:
+    // Where the maker is pinned now; -1: nowhere. With that lock held.
+    [[nodiscard]] int maker_cpu() const noexcept;
+    [[nodiscard]] int cpu_to_look_on(bool surely) const noexcept;
     // Of the calling thread to this member's CPU; false, with a note, where the system refuses.
     bool pin_to_cpu_of(int rank) noexcept;
     void note_refusal(int rank, const char* why) noexcept;
