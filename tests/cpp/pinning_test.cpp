@@ -42,6 +42,24 @@ bool only(const cpu_set_t& mask, int cpu) {
     return CPU_COUNT(&mask) == 1 && CPU_ISSET(static_cast<unsigned>(cpu), &mask);
 }
 
+void pin_this_thread(int cpu) {
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    CPU_SET(static_cast<unsigned>(cpu), &mask);
+    sched_setaffinity(0, sizeof mask, &mask);
+}
+
+// Until threads that are born now have another birth, in the ticks in which the system counts births.
+void let_births_differ() {
+    const auto ticks_since_boot = [] {
+        timespec now{};
+        clock_gettime(CLOCK_BOOTTIME, &now);
+        return (now.tv_sec * 1'000'000'000 + now.tv_nsec) / (1'000'000'000 / sysconf(_SC_CLK_TCK));
+    };
+    const auto end = ticks_since_boot();
+    while (ticks_since_boot() < end + 2) std::this_thread::yield();
+}
+
 // Two CPUs; the same one twice where there is only one.
 const std::vector<int> cpus = [] {
     std::vector<int> all = allowed_cpus();
@@ -179,20 +197,10 @@ TEST_CASE("a thread that was born pinned may use all CPUs after the team has end
         born.join();
         CHECK(size == cores);
     }
-    // One that pinned itself keeps to its CPU, if it was born later in the ticks in which the system counts
-    // births.
-    const auto ticks_since_boot = [] {
-        timespec now{};
-        clock_gettime(CLOCK_BOOTTIME, &now);
-        return (now.tv_sec * 1'000'000'000 + now.tv_nsec) / (1'000'000'000 / sysconf(_SC_CLK_TCK));
-    };
-    const auto end = ticks_since_boot();
-    while (ticks_since_boot() < end + 2) std::this_thread::yield();
+    // One that pinned itself keeps to its CPU, if it was born later.
+    let_births_differ();
     std::thread([&] {
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        CPU_SET(static_cast<unsigned>(cpus[0]), &one);
-        sched_setaffinity(0, sizeof one, &one);
+        pin_this_thread(cpus[0]);
         CHECK(team().size() == 1);
     }).join();
 }
@@ -239,13 +247,6 @@ class other_thread {
     std::atomic<bool> ends_{false};
     std::thread thread_;
 };
-
-void pin_this_thread(int cpu) {
-    cpu_set_t mask;
-    CPU_ZERO(&mask);
-    CPU_SET(static_cast<unsigned>(cpu), &mask);
-    sched_setaffinity(0, sizeof mask, &mask);
-}
 
 // Until then the team is used again and again, or not at all.
 template <class Condition>
@@ -298,8 +299,7 @@ TEST_CASE("who pins itself elsewhere, later, or was born before keeps its CPU" *
     const cpu_set_t before = mask_of(0);
     if (CPU_COUNT(&before) < 2) return;
     const other_thread older([] { pin_this_thread(cpus[0]); });
-    // A clock tick of the system, in which births are counted.
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    let_births_differ();
     auto mine = team_on(cpus[0], 3);  // with members where the maker is
     const other_thread elsewhere([] { pin_this_thread(cpus[1]); });
     std::atomic<int> pins{0};
@@ -307,8 +307,6 @@ TEST_CASE("who pins itself elsewhere, later, or was born before keeps its CPU" *
     std::thread later([&] {
         while (pins == 0) pins.wait(0);
         pin_this_thread(cpus[0]);
-        pins = 2;
-        pins.notify_one();
         const other_thread witness;  // born of one that has pinned itself, so it counts as born of the maker
         CHECK(comes_true([&] { return same(witness.mask(), before); }, nullptr));
         CHECK(only(mask_of(0), cpus[0]));
