@@ -581,10 +581,14 @@ TEST_CASE(
     CHECK(alone > 95'000'000'000);
     CHECK(alone < 105'000'000'000);
     CHECK(simulate_threads(on, asked).finished == alone);
-    // Two on one core wait for each other, and have less of the machine at a time than two on two.
-    asked.threads = {{.name = "one", .seconds = 20, .pace = 0.2, .core = 0, .irregular = true},
-                     {.name = "two", .seconds = 20, .pace = 0.2, .core = 1, .irregular = true}};
+    // Two that work at the same times keep the package awake for less long than two that do not.
+    asked.threads = {{.name = "one", .seconds = 20, .pace = 0.2, .core = 0},
+                     {.name = "two", .seconds = 20, .pace = 0.2, .core = 1}};
+    const threads_result in_step = simulate_threads(on, asked);
+    for (thread_request& one : asked.threads) one.irregular = true;
     const threads_result apart = simulate_threads(on, asked);
+    CHECK(apart.package_joules_to_finish > 1.1 * in_step.package_joules_to_finish);
+    // On one core they wait for each other, so that it is awake for longer still.
     asked.threads[1].core = 0;
     const threads_result together = simulate_threads(on, asked);
     CHECK(together.package_joules_to_finish > 1.02 * apart.package_joules_to_finish);
