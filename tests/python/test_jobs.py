@@ -116,6 +116,13 @@ def test_what_is_kept_is_not_simulated_again(folder: Path) -> None:
     assert begun(folder).count(20) == 2  # once the command has ended, nothing is kept
 
 
+def test_a_command_without_a_file_simulates_nothing_twice(folder: Path) -> None:
+    with spread.spread_over((), 1, None, None):
+        assert simulated(20, 21) == simulated(20, 21) == [40, 42]
+    assert sorted(begun(folder)) == [20, 21]
+    assert not list(folder.glob("**/*.jsonl"))
+
+
 def test_a_command_that_was_killed_goes_on(folder: Path) -> None:
     path = folder / "kept.jsonl"
     (folder / "kills").write_text("50")
