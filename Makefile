@@ -93,7 +93,8 @@ in_turn = $(patsubst %,test-%,$(filter $(IN_TURN),$(stages)))
 in-turn:
 	@failed=; for one in $(in_turn); do $(MAKE) $$one || failed=yes; done; test -z "$$failed"
 beside = $(patsubst %,build-%,$(filter tsan asan,$(stages))) $(patsubst %,test-%,$(filter $(BESIDE),$(stages)))
-# What waits for nobody runs only where a CPU has nothing else to do; who waits for a browser has a limit of time.
+# Builds, models and style run only on a CPU that has nothing else to do. The tests of the browser and of consumers have
+# limits of time, so they get a little of a busy one, too.
 with_limits := test-browser test-consumers
 idle := $(shell chrt --idle 0 true 2>/dev/null && echo 'chrt --idle 0')
 beside-%:
