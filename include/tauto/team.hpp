@@ -65,7 +65,7 @@ struct team_options {
     // Pins each worker to its CPU, and the constructing thread to member 0's from its first shared call until
     // the team is destroyed. A thread that made several teams is pinned for the newest one that is left. When
     // the last one ends, the thread has the CPUs that it had before the first. Any thread may destroy the
-    // teams. A fork's other process is left alone. A thread that it starts meanwhile inherits its one CPU,
+    // teams. A fork's other process is left alone. A thread that a pinned one starts inherits its one CPU,
     // and is given all of them, as a rule within 1 s (docs/runtime.md, promise 23).
     bool pin = true;
     // Bytes of each worker's stack, rounded up to whole pages. 0: what TAUTO_STACK says (a number, perhaps
