@@ -97,7 +97,7 @@ collectives    safety  pass       MEMBERS=3 OPERATIONS=2 SPURIOUS=0 KINDS=5
 collectives    safety  pass       MEMBERS=3 OPERATIONS=1 THROWS=1 RETURNS=1 SPURIOUS=0
 collectives    cycles  pass       OPERATIONS=2
 collectives    safety  pass       TOURNAMENT MEMBERS=3 OPERATIONS=2 SPURIOUS=0
-collectives    safety  pass       TOURNAMENT MEMBERS=4 OPERATIONS=2 SPURIOUS=0 KINDS=1
+collectives    safety  pass       LONG TOURNAMENT MEMBERS=4 OPERATIONS=2 SPURIOUS=0 KINDS=1
 collectives    safety  pass       TOURNAMENT MEMBERS=3 OPERATIONS=2 THROWS=1 RETURNS=1 SPURIOUS=0 KINDS=5
 collectives    safety  pass       OPERATIONS=2 OPERATOR_THROWS=1 KINDS=2
 collectives    safety  pass       OPERATIONS=2 OPERATOR_THROWS=2 RUNS=2 KINDS=3 SPURIOUS=0
@@ -162,7 +162,7 @@ hold           safety  pass       KILLS=0
 hold           safety  pass       LENDERS=1 KILLS=2
 hold           safety  pass       LONG STARTS=1 TURNS=1 MORE_TURNS=1
 hold           safety  pass       STARTS=0
-hold           safety  pass       STARTS=1 KILLS=0 MORE_TURNS=1
+hold           safety  pass       LONG STARTS=1 KILLS=0 MORE_TURNS=1
 hold           safety  pass       LATE LENDERS=1
 hold           safety  pass       LATE STARTS=0
 hold           safety  assertion  NO_WORD_TO_MOVE KILLS=0

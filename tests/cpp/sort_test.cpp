@@ -203,7 +203,7 @@ TEST_CASE("short and nearly sorted: stable, and no element is lost where a compa
 
 TEST_CASE("what is nearly sorted, whichever elements are out of place" *
           doctest::description("algorithms.md, promise 12")) {
-    for (const int members : {1, 2, 7}) {
+    for (const int members : sanitized ? std::vector{7} : std::vector{1, 2, 7}) {
         team some(shared_by(members));
         for (const std::size_t n : {std::size_t{5000}, std::size_t{sanitized ? 40'000 : 70'000}}) {
             for (const double share : {0.00003, 0.01, 0.1}) check_bits(some, nearly_sorted_of(n, share));
@@ -431,7 +431,7 @@ TEST_CASE("texts: std's order, and equal ones keep theirs, on every team and sch
             // Where a view's text lies tells which of several equal ones it is.
             std::vector<std::string_view> views(words.begin(), words.end());
             std::stable_sort(views.begin(), views.end(), std::greater<>{});
-            for (const int members : fewer_team_sizes) {
+            for (const int members : sanitized ? std::vector{7} : fewer_team_sizes) {
                 team some(shared_by(members));
                 for (const schedule& chosen : fewer_schedules) {
                     std::vector<std::string> found = words;
