@@ -386,10 +386,11 @@ def test_stored_machine_says_what_was_slowed(tmp_path: Path) -> None:
 
 
 def test_announcement_names_sizes_and_slowed_cpus(tmp_path: Path) -> None:
-    lab = laboratory()
+    lab = laboratory(illustrations=True)
     Loop.measure(request(tmp_path, emulate=({1: 4.0},)), lab.services)
     printed = lab.messages.getvalue()
     assert "sizes 400, 2000" in printed
+    assert "Watching the load of each CPU" in printed
     assert "CPU:FACTOR 1:4" in printed
 
 

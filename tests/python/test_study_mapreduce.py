@@ -343,6 +343,7 @@ def test_announcement_names_tasks_and_slowed_cpus(tmp_path: Path) -> None:
     MapReduce.measure(request(tmp_path, emulate=({1: 4.0},)), lab.services)
     printed = lab.messages.getvalue()
     assert "tasks 50 × 1 µs, 50 × 100 µs, 50 × 400 kB; threads 1, 2, 4" in printed
+    assert "Recording the timelines of some runs" in printed
     assert "CPU:FACTOR 1:4" in printed
 
 

@@ -272,6 +272,7 @@ class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
 
     def illustrate(self, executor: StateExecutor, limit_seconds: float) -> None:
         """The load of each CPU, after all rounds, so that it disturbs none of them."""
+        self.services.say("Watching the load of each CPU in some longer runs (some seconds)")
         samples, cost = sample_loads(collect(self.store.rows()), self.cells, executor, self.times)
         self.context.cpu_load, self.context.sampler_cpu_seconds = tuple(samples), cost
 

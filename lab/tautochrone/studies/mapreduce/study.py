@@ -168,6 +168,7 @@ class MapReduce(Study[MapReduceRequest, MapReduceContext, MapReduceAnalysis]):
 
     def illustrate(self, executor: StateExecutor, limit_seconds: float) -> None:
         """Timelines beside the rows; one that fails is named and changes no result."""
+        self.services.say("Recording the timelines of some runs (some seconds)")
         self.context.traces, failed = record_traces(
             self.cells, self.request.output, self.seconds_per_byte, executor, limit_seconds
         )
