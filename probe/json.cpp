@@ -118,6 +118,9 @@ json of_measurements(const measurements& m) {
                                  {"libomp", or_null(m.libomp_dequeue_seconds)}};
     object["barrier_seconds"] = or_null(m.barrier_seconds);
     object["futex_wake_seconds"] = std::move(wake);
+    object["moves"] = each(m.moves, [](const move_point& point) -> json {
+        return {{"from", point.from}, {"to", point.to}, {"bytes", point.bytes}, {"seconds", point.seconds}};
+    });
     object["notes"] = m.notes;
     return object;
 }

@@ -8,6 +8,7 @@
 #include "probe/fork_join.hpp"
 #include "probe/latency.hpp"
 #include "probe/memory.hpp"
+#include "probe/moving.hpp"
 #include "probe/noise.hpp"
 #include "probe/reading.hpp"
 #include "probe/speeds.hpp"
@@ -81,6 +82,7 @@ effort effort_named(const std::string& name) {
                 .noise_seconds = 0.3,
                 .launch_seconds = 0.15,
                 .wakes = 300,
+                .moves = 60,
                 .most_array_bytes = 512 * mebibyte};
     }
     if (name == "brief") {
@@ -92,6 +94,7 @@ effort effort_named(const std::string& name) {
                 .noise_seconds = 0.05,
                 .launch_seconds = 0.04,
                 .wakes = 60,
+                .moves = 20,
                 .most_array_bytes = 512 * mebibyte};
     }
     if (name == "full") {
@@ -103,6 +106,7 @@ effort effort_named(const std::string& name) {
                 .noise_seconds = 2.0,
                 .launch_seconds = 0.5,
                 .wakes = 2000,
+                .moves = 400,
                 .most_array_bytes = 2048 * mebibyte};
     }
     throw error("there is no effort '" + name + "'; use none, brief, quick or full");
@@ -139,9 +143,11 @@ measurements measure(const machine_record& machine, const effort& effort, const 
         std::int64_t l2_bytes = 0;
         for (const int cpu : cores) l2_bytes = std::max(l2_bytes, l2_bytes_of(machine, cpu));
         measure_teamwork(cores, l2_bytes, effort, result, progress);
+        progress("moves", 0.97);
+        result.moves = measure_moves(pairs_to_move_between(machine, cores), l2_bytes, effort.moves);
     } else {
         result.notes.emplace_back(
-            "round_trip, barrier, fork_join and futex_wake need two cores; one may be used here");
+            "round_trip, barrier, fork_join, futex_wake and moves need two cores; one may be used here");
     }
     fill_steal(before, read_stat(), result.cpus);
     result.elapsed_seconds = seconds_now() - begun;

@@ -48,6 +48,15 @@ struct futex_measurement {
     double wakee_seconds = 0;  // from before the call until the sleeper runs
 };
 
+// What a thread loses that changes from one CPU to another, with so many bytes that it updates again and
+// again.
+struct move_point {
+    int from = 0;
+    int to = 0;
+    std::int64_t bytes = 0;
+    double seconds = 0;
+};
+
 struct measurements {
     std::string when;  // ISO 8601, UTC
     std::string effort;
@@ -69,6 +78,7 @@ struct measurements {
     std::optional<double> libomp_dequeue_seconds;
     int fork_join_members = 0;
     std::optional<futex_measurement> futex_wake;
+    std::vector<move_point> moves;
     std::vector<std::string> notes;  // why something is missing
 };
 
@@ -82,6 +92,7 @@ struct effort {
     double noise_seconds = 0;    // every CPU at the same time
     double launch_seconds = 0;   // each of fork/join and barrier
     int wakes = 0;
+    int moves = 0;  // each way, of each pair and size
     std::int64_t most_array_bytes = 0;
 };
 

@@ -16,19 +16,18 @@
 #include <tauto/wait.hpp>
 
 namespace tauto::probe {
-namespace {
 
-int pin_this_thread(int cpu) {
+void move_this_thread(int cpu) {
     cpu_set_t* const set = CPU_ALLOC(static_cast<std::size_t>(cpu) + 1);
     const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(cpu) + 1);
     CPU_ZERO_S(bytes, set);
     CPU_SET_S(static_cast<std::size_t>(cpu), bytes, set);
     const int failure = pthread_setaffinity_np(pthread_self(), bytes, set);
     CPU_FREE(set);
-    return failure;
+    if (failure == 0) return;
+    throw error("a thread could not be pinned to CPU " + std::to_string(cpu) + " (" + std::strerror(failure) +
+                "); the CPUs of this process have changed, so start again");
 }
-
-}  // namespace
 
 void run_pinned(const std::vector<int>& cpus, const std::function<void(int rank)>& task) {
     const int count = static_cast<int>(cpus.size());
@@ -43,12 +42,12 @@ void run_pinned(const std::vector<int>& cpus, const std::function<void(int rank)
     const auto member = [&](int rank) {
         try {
             const int cpu = cpus[static_cast<std::size_t>(rank)];
-            if (const int refused = pin_this_thread(cpu); refused != 0) {
+            try {
+                move_this_thread(cpu);
+            } catch (...) {
                 abandoned = true;
                 ++ready;
-                throw error("a thread could not be pinned to CPU " + std::to_string(cpu) + " (" +
-                            std::strerror(refused) +
-                            "); the CPUs of this process have changed, so start again");
+                throw;
             }
             ++ready;
             // The threads spin until the last one is created and moved.

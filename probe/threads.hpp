@@ -15,6 +15,9 @@ inline double seconds_now() {
 // Rethrows the first exception. Throws tauto::error, before any task starts, if a CPU cannot be used.
 void run_pinned(const std::vector<int>& cpus, const std::function<void(int rank)>& task);
 
+// The calling thread goes to this CPU and stays there. Throws tauto::error if it cannot be used.
+void move_this_thread(int cpu);
+
 // p from 0 to 1; the values must not be empty.
 double quantile(std::vector<double> values, double p);
 inline double median(std::vector<double> values) {

@@ -17,9 +17,10 @@ struct balance_request {
     std::string policy = "balanced";  // pinned, linux, balanced: see balance_policies()
     int noisy_cores = 0;              // the last ones, of which others take half
     int regions = 20;
-    double look_seconds = 1e-3;   // balanced: the longest time between two looks
-    double pull_seconds = 4e-3;   // linux: how often an idle core looks for a thread on a slower one
-    double move_seconds = 30e-6;  // what a thread loses when it is moved
+    double look_seconds = 1e-3;  // balanced: the longest time between two looks
+    double pull_seconds = 4e-3;  // linux: how often an idle core looks for a thread on a slower one
+    double move_seconds =
+        30e-6;  // what a thread loses when it is moved; in a row the machine's, if not given
     bool timeline = false;
 };
 

@@ -79,6 +79,7 @@ void read_costs(const fields& in, machine& read) {
     in.need_seconds("barrier_seconds", read.barrier);
     in.need_seconds("wake_caller_seconds", read.wake_caller);
     in.need_seconds("wake_sleeper_seconds", read.wake_sleeper);
+    in.need_seconds("move_seconds", read.move);
     in.need_seconds("idle_exit_seconds", read.idle_exit);
     in.need_seconds("idle_after_seconds", read.idle_after);
     in.need_seconds("deep_idle_exit_seconds", read.deep_idle_exit);

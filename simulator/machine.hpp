@@ -132,6 +132,7 @@ struct machine {
     nanoseconds barrier = 0;
     nanoseconds wake_caller = 0;
     nanoseconds wake_sleeper = 0;
+    nanoseconds move = 0;
     nanoseconds idle_exit = 0;
     nanoseconds idle_after = 0;
     nanoseconds deep_idle_exit = 0;

@@ -256,6 +256,7 @@ json simulate_nbody_row(const machine& on, const json& request) {
 
 json simulate_balance_row(const machine& on, const json& request) {
     balance_request asked;
+    asked.move_seconds = static_cast<double>(on.move + on.migration_cost) * 1e-9;
     bool accounts = false;
     fields in = fields_of(request);
     in.read("region_seconds", asked.region_seconds);

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <tauto/machine.hpp>
@@ -20,6 +21,7 @@
 #include "probe/json.hpp"
 #include "probe/latency.hpp"
 #include "probe/measured.hpp"
+#include "probe/moving.hpp"
 #include "probe/noise.hpp"
 #include "probe/reading.hpp"
 #include "probe/speeds.hpp"
@@ -208,6 +210,27 @@ TEST_SUITE("json") {
         CHECK(json["fork_join_seconds"]["libgomp"].is_null());
         CHECK(json["fork_join_cold_seconds"]["libgomp"].is_null());
         CHECK(json["futex_wake_seconds"]["waker"].is_null());
+        CHECK(json["moves"].empty());
+    }
+}
+
+TEST_SUITE("moves") {
+    using pairs = std::vector<std::pair<int, int>>;
+    TEST_CASE("from the first core to one of each other kind, behind each other cache, or to the second") {
+        const machine_record hybrid = fake("i9_14900k");
+        const std::vector<int> cores = select_cpus(hybrid, "cores");
+        const pairs found = pairs_to_move_between(hybrid, cores);
+        REQUIRE(found.size() == 1);
+        CHECK(hybrid.find_cpu(found[0].first)->kind == "P");
+        CHECK(hybrid.find_cpu(found[0].second)->kind == "E");
+        const machine_record sockets = fake("two_sockets");
+        const pairs across = pairs_to_move_between(sockets, select_cpus(sockets, "cores"));
+        REQUIRE(across.size() == 1);
+        CHECK(sockets.find_cpu(across[0].second)->package != sockets.find_cpu(across[0].first)->package);
+        const machine_record equal = fake("virtual_machine");
+        const std::vector<int> two = select_cpus(equal, "cores");
+        CHECK(pairs_to_move_between(equal, two) == pairs{{two[0], two[1]}});
+        CHECK(pairs_to_move_between(equal, {two[0]}).empty());
     }
 }
 
@@ -248,6 +271,7 @@ TEST_SUITE("probes") {
                        .noise_seconds = 0.02,
                        .launch_seconds = 0.02,
                        .wakes = 20,
+                       .moves = 9,
                        .most_array_bytes = (tauto::testing::sanitized ? 16 : 32) << 20};
 
     TEST_CASE("all of them together measure every allowed CPU") {
@@ -291,6 +315,12 @@ TEST_SUITE("probes") {
             CHECK(measured.tautochrone_fork_join.cold.has_value());
             REQUIRE(measured.futex_wake.has_value());
             CHECK(measured.futex_wake->wakee_seconds > 0);
+            REQUIRE_FALSE(measured.moves.empty());
+            CHECK(measured.moves.size() % 6 == 0);  // both ways, of three sizes
+            for (const move_point& move : measured.moves) {
+                CHECK(move.from != move.to);
+                CHECK((move.seconds >= 0 && move.seconds < 1));
+            }
         }
     }
 
@@ -323,6 +353,7 @@ TEST_SUITE("probes") {
         CHECK_FALSE(measured.round_trip_seconds.has_value());
         CHECK_FALSE(measured.barrier_seconds.has_value());
         CHECK_FALSE(measured.futex_wake.has_value());
+        CHECK(measured.moves.empty());
         REQUIRE(measured.notes.size() == 1);
         CHECK(measured.notes[0].find("need two cores") != std::string::npos);
         CHECK(measured.triad.size() == 1);

@@ -83,6 +83,7 @@ inline json machine_json() {
               {"barrier_seconds", 5e-7},
               {"wake_caller_seconds", 3e-6},
               {"wake_sleeper_seconds", 2e-5},
+              {"move_seconds", 3e-5},
               {"idle_exit_seconds", 0},
               {"idle_after_seconds", 0},
               {"deep_idle_exit_seconds", 0},

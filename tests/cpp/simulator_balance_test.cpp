@@ -81,6 +81,18 @@ TEST_CASE("a move costs what it is said to cost") {
     CHECK(over_bound(on, {.move_seconds = 0}) < over_bound(on, {.move_seconds = 1e-3}));
 }
 
+TEST_CASE("a row takes the cost of a move from its machine, with what a cache loses") {
+    const auto seconds = [](double move, double again) {
+        json source = machine_json();
+        source["costs"]["move_seconds"] = move;
+        source["system"]["migration_cost_seconds"] = again;
+        return simulate(read_machine(source), {{"study", "balance"}})["seconds"].get<double>();
+    };
+    const double cheap = seconds(0, 0);
+    CHECK(seconds(1e-3, 0) > cheap);
+    CHECK(seconds(5e-4, 5e-4) == doctest::Approx(seconds(1e-3, 0)));
+}
+
 TEST_CASE("requests that cannot be are refused") {
     const machine on = read_machine(machine_json());
     const auto refusal = [&](const json& request) {

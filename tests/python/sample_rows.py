@@ -105,6 +105,7 @@ def machine(kind: str = "two_cpus") -> dict[str, Any]:
             "fork_join_seconds": {"tautochrone": 5.2e-7, "libgomp": 1.9e-6},
             "barrier_seconds": 4e-7,
             "futex_wake_seconds": {"waker": 2.2e-6, "wakee": 7e-6},
+            "moves": [{"from": every[0], "to": every[-1], "bytes": 0, "seconds": 1.2e-5}],
         },
     }
 

@@ -27,6 +27,7 @@ from tautochrone.machine.record import (
     Machine,
     Measured,
     MeasuredCpu,
+    Move,
     SlowedCpu,
     TriadPoint,
 )
@@ -93,6 +94,11 @@ def with_measurements(machine: Machine, cpus: list[MeasuredCpu]) -> Machine:
         fork_join_members=n,
         barrier_seconds=2e-7,
         futex_wake_seconds=FutexWake(waker=2e-6, wakee=9e-6),
+        moves=tuple(
+            Move(from_cpu=one, to_cpu=other, bytes=size, seconds=seconds * factor)
+            for size, seconds in ((0, 1e-5), (2**20, 4e-5))
+            for one, other, factor in ((0, n - 1, 0.5), (n - 1, 0, 1.5))
+        ),
     )
     return msgspec.structs.replace(machine, measured=measured)
 
@@ -393,6 +399,8 @@ class TestMachineFile:
         assert file["latency"]["line_one_way_smallest_seconds"] == pytest.approx(2e-7)
         assert file["latency"]["line_one_way_largest_seconds"] == pytest.approx(3.2e-6)
         assert file["costs"]["wake_sleeper_seconds"] == 9e-6
+        assert file["costs"]["move_seconds"] == pytest.approx(1e-5)
+        assert file["system"]["migration_cost_seconds"] == pytest.approx(3e-5)
         assert file["costs"]["barrier_seconds"] == 2e-7
         assert file["noise"]["p99_gap_seconds"] == 3e-6
 

@@ -35,7 +35,7 @@ def export_toml(machine: Machine) -> str:
         ("memory", _memory(machine, measured)),
         ("latency", _latency(measured)),
         ("costs", _costs(measured)),
-        *([("system", _AMD)] if "AMD" in machine.cpu_model else []),
+        ("system", _system(machine, measured)),
         ("noise", _noise(measured)),
     ]
     blocks = ["\n".join(_lines(table, entries)) for table, entries in tables]
@@ -140,6 +140,18 @@ def _kind(machine: Machine, measured: Measured, kind: Kind) -> list[Entry]:
 _AMD: list[Entry] = [
     ("locked_waits_for_stores", False, "a locked instruction fetches its line while stores are under way"),
 ]
+
+
+def _system(machine: Machine, measured: Measured) -> list[Entry]:
+    lost = measured.lost_by_moves()
+    again = lost[max(lost)] - lost[0] if 0 in lost else None
+    source = "measured: a change of CPU with half of the L2 cache in use, less one with no data"
+    return [
+        ("migration_cost_seconds", None if again is None else max(again, 0.0), source),
+        *(_AMD if "AMD" in machine.cpu_model else []),
+    ]
+
+
 _SINGLE_ROWS = (
     ("single_row_bytes_per_second", "the L2 cache"),
     ("single_row_last_level_bytes_per_second", "the last-level cache"),
@@ -233,6 +245,7 @@ def _costs(measured: Measured) -> list[Entry]:
         ("barrier_seconds", measured.barrier_seconds, f"{where}, one counter and one flag"),
         ("wake_caller_seconds", wake.waker if wake else None, "measured: FUTEX_WAKE with one sleeper"),
         ("wake_sleeper_seconds", wake.wakee if wake else None, "measured: from the call until it runs"),
+        ("move_seconds", measured.lost_by_moves().get(0), "measured: by its own mask, median of all pairs"),
     ]
 
 

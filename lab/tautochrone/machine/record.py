@@ -5,6 +5,7 @@ Units are in the names. A value that was not found or not measured is None, neve
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
 from typing import Any
 
@@ -146,6 +147,15 @@ class FutexWake(msgspec.Struct, frozen=True, kw_only=True):
     wakee: float | None = None
 
 
+class Move(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds that a thread loses by a change of CPU, with ``bytes`` that it updates again and again."""
+
+    from_cpu: int = msgspec.field(name="from")
+    to_cpu: int = msgspec.field(name="to")
+    bytes: int
+    seconds: float
+
+
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """The measurements. ``latency_seconds``: one way, between the CPUs in the order of ``cpus``."""
 
@@ -164,7 +174,16 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     dequeue_seconds: Dequeue = Dequeue()
     barrier_seconds: float | None = None
     futex_wake_seconds: FutexWake | None = None
+    moves: tuple[Move, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def lost_by_moves(self) -> dict[int, float]:
+        """For each number of bytes, ascending, the median of the seconds that a change of CPU costs."""
+        sizes = sorted({move.bytes for move in self.moves})
+        return {
+            size: statistics.median(move.seconds for move in self.moves if move.bytes == size)
+            for size in sizes
+        }
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):

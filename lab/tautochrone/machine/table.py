@@ -157,6 +157,14 @@ def _costs(measured: Measured) -> Table:
         grid.add_row(
             "wake-up", f"{text.seconds(wake.waker)} to call, {text.seconds(wake.wakee)} until it runs"
         )
+    lost = measured.lost_by_moves()
+    if lost:
+        with_data = [
+            f"{text.seconds(seconds)} with {text.binary_bytes(size)} in use"
+            for size, seconds in lost.items()
+            if size > 0
+        ]
+        grid.add_row("change of CPU", ", ".join([text.seconds(lost.get(0)), *with_data]))
     for note in measured.notes:
         grid.add_row("not measured", note)
     return grid

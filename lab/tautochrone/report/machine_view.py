@@ -10,6 +10,7 @@ import msgspec
 
 from tautochrone import text
 from tautochrone.options import format_cpus
+from tautochrone.results.runs import median_known
 from tautochrone.text import frequency_policy
 
 
@@ -184,4 +185,6 @@ def _costs(measured: Mapping[str, Any]) -> list[tuple[str, str]]:
     costs.append(("barrier", measured.get("barrier_seconds")))
     wake = measured.get("futex_wake_seconds") or {}
     costs.append(("waking a sleeping thread", wake.get("wakee")))
+    moves = [move for move in measured.get("moves") or [] if move["bytes"] == 0]
+    costs.append(("a thread's change to another CPU", median_known(move["seconds"] for move in moves)))
     return [(name, text.seconds(value)) for name, value in costs if value is not None]

@@ -103,6 +103,7 @@ class Costs(msgspec.Struct, frozen=True, kw_only=True):
     barrier_seconds: float
     wake_caller_seconds: float
     wake_sleeper_seconds: float
+    move_seconds: float
     idle_exit_seconds: float
     idle_after_seconds: float
     deep_idle_exit_seconds: float
