@@ -3,6 +3,9 @@
 // In Qt 6 it is mappedReduced and a wait for the future: only the pool's threads map. In Qt 5 the caller maps
 // too, beside all threads of the pool, and a pool has at least one; so there the two steps of Qt 6 are taken,
 // and `threads` means the same.
+//
+// `unpinned` is what a program gets that asks for nothing: Qt's global pool, whose threads run on any of the CPUs and
+// end after 30 s without work.
 
 #include <QThreadPool>
 #include <QtConcurrentMap>
@@ -17,11 +20,14 @@ namespace {
 
 using namespace tauto::runner;
 
-QThreadPool* pool_for_this_runner() {
+constexpr std::string_view unpinned = "unpinned";
+
+QThreadPool* pool_for(const options& asked) {
 #if QT_VERSION >= QT_VERSION_CHECK(6, 0, 0)
     static QThreadPool pool;
-    return &pool;
+    return asked.schedule == unpinned ? QThreadPool::globalInstance() : &pool;
 #else
+    static_cast<void>(asked);
     return QThreadPool::globalInstance();
 #endif
 }
@@ -54,14 +60,18 @@ class qt_adapter {
         qt.runtime = "qt";
         qt.library = "Qt";
         qt.library_version = qVersion();
-        qt.schedules = {{"unordered", false}, {"ordered", false}};
+        qt.schedules = {{"unordered", false}, {"ordered", false}, {std::string{unpinned}, false}};
         return qt;
     }
 
     explicit qt_adapter(const mapreduce_request& asked)
-        : pool_{*pool_for_this_runner()},
+        : pool_{*pool_for(asked)},
           order_{asked.schedule == "ordered" ? QtConcurrent::OrderedReduce : QtConcurrent::UnorderedReduce} {
         pool_.setMaxThreadCount(asked.threads);
+        if (asked.schedule == unpinned) {
+            pin_to(asked.cpus);  // its threads inherit all of them
+            return;
+        }
         pool_.setExpiryTimeout(-1);
         pin_threads(pool_, asked);
     }

@@ -23,6 +23,13 @@ json workers_json(const mapreduce_result& seen) {
     return list;
 }
 
+json sleeps_json(const std::vector<sleeping_place>& places) {
+    json list = json::array();
+    for (const auto& place : places)
+        list.push_back({{"place", place.name}, {"threads", place.threads}, {"addresses", place.addresses}});
+    return list;
+}
+
 json check_json(const mapreduce_result& seen) {
     return {{"passed", seen.wrong_repetitions == 0},
             {"wrong_repetitions", seen.wrong_repetitions},
@@ -39,10 +46,21 @@ double useful_seconds_of(const mapreduce_result& seen) {
 json accounted_json(const mapreduce_request& asked, const mapreduce_result& seen) {
     const double useful = useful_seconds_of(seen);
     const double accounted = seen.accounted_seconds / as_double(seen.accounted_repetitions);
-    return {{"accounted_repetitions", seen.accounted_repetitions},
-            {"useful_seconds", useful},
-            {"accounted_seconds", accounted},
-            {"waiting_share", waiting_share(useful, accounted, asked.cpus.size())}};
+    json found = {{"accounted_repetitions", seen.accounted_repetitions},
+                  {"useful_seconds", useful},
+                  {"accounted_seconds", accounted},
+                  {"waiting_share", waiting_share(useful, accounted, asked.cpus.size())}};
+    const auto add = [&](const char* name, std::int64_t waiting_parts::*part) {
+        const double whole = seen.accounted_seconds * as_double(asked.cpus.size());
+        found[name] =
+            seen.waiting ? json(as_double((*seen.waiting).*part) * seen.tick_seconds / whole) : json(nullptr);
+    };
+    add("starting_share", &waiting_parts::starting);
+    add("between_share", &waiting_parts::between);
+    add("unfed_share", &waiting_parts::unfed);
+    add("ending_share", &waiting_parts::ending);
+    add("returning_share", &waiting_parts::returning);
+    return found;
 }
 
 }  // namespace
@@ -64,6 +82,7 @@ finished_row mapreduce_row(const description& runtime, const mapreduce_request& 
                 {"ideal_seconds", ideal_seconds(asked, seen.task_seconds)}});
     row.update(accounted_json(asked, seen));
     row.update(usage_json(asked, seen.timed, seen.usage));
+    if (seen.sleeps) row["sleeps"] = sleeps_json(*seen.sleeps);
     row.update({{"workers", workers_json(seen)},
                 {"width", threads_of(seen.workers).size()},
                 {"dropped", false},

@@ -2,10 +2,13 @@
 // The one line of JSON that a mapreduce runner prints.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runners/mapreduce/request.hpp"
+#include "runners/mapreduce/sleeps.hpp"
+#include "runners/mapreduce/waiting.hpp"
 #include "runners/shared/process_usage.hpp"
 #include "runners/shared/row.hpp"
 #include "runners/shared/timing.hpp"
@@ -25,6 +28,8 @@ struct mapreduce_result {
     std::int64_t accounted_repetitions = 0;
     double accounted_seconds = 0.0;  ///< of all of them
     double tick_seconds = 0.0;
+    std::optional<waiting_parts> waiting;               ///< absent where threads shared CPUs
+    std::optional<std::vector<sleeping_place>> sleeps;  ///< where a trace was asked for
     std::vector<worker_share> workers;  ///< their tasks and ticks, of all accounted repetitions
 };
 

@@ -26,7 +26,9 @@
 #include "runners/mapreduce/hash_tasks.hpp"
 #include "runners/mapreduce/request.hpp"
 #include "runners/mapreduce/row.hpp"
+#include "runners/mapreduce/sleeps.hpp"
 #include "runners/mapreduce/timeline.hpp"
+#include "runners/mapreduce/waiting.hpp"
 #include "runners/shared/cpus.hpp"
 #include "runners/shared/missing_workers.hpp"
 #include "runners/shared/process_usage.hpp"
@@ -41,8 +43,9 @@ namespace tauto::runner {
 /// same code, and one call site for a runtime that learns by call site. The timed ones read no clock.
 class task_hash {
   public:
-    explicit task_hash(const hash_tasks& tasks, work_account* account = nullptr, timeline* trace = nullptr)
-        : tasks_{&tasks}, account_{account}, trace_{trace} {}
+    explicit task_hash(const hash_tasks& tasks, work_account* account = nullptr, timeline* trace = nullptr,
+                       waiting_account* waiting = nullptr)
+        : tasks_{&tasks}, account_{account}, trace_{trace}, waiting_{waiting} {}
 
     std::uint64_t operator()(const hash_task& task) const {
         if (account_ == nullptr && trace_ == nullptr) return tasks_->hash(task);
@@ -51,6 +54,7 @@ class task_hash {
         const std::int64_t end = task_ticks();
         if (account_ != nullptr) account_->add(1, end - begin);
         if (trace_ != nullptr) trace_->add(task.number, {begin, end});
+        if (waiting_ != nullptr) waiting_->add({begin, end});
         return hash;
     }
 
@@ -58,6 +62,7 @@ class task_hash {
     const hash_tasks* tasks_;
     work_account* account_;
     timeline* trace_;
+    waiting_account* waiting_;
 };
 
 /// Seconds of one task, in a warm loop over the tasks on the first of `cpus`.
@@ -90,7 +95,10 @@ class mapreduce_run {
         run_inside(adapter, [&] {
             measure(adapter);
             account(adapter);
-            if (asked_.trace_file) trace(adapter);
+            if (asked_.trace_file) {
+                trace(adapter);
+                look_for_sleepers(adapter);
+            }
         });
         return report(adapter);
     }
@@ -113,21 +121,30 @@ class mapreduce_run {
         seen_.usage = usage_now() - before;
     }
 
-    // The workers are looked at between batches; only the batches are timed.
+    // The workers are looked at between batches; only the repetitions are timed.
     void account(Adapter& adapter) {
         constexpr double least_seconds = 0.05;
         if constexpr (requires { adapter.begin_account(); }) adapter.begin_account();
         work_account account;
-        const task_hash hash{tasks_, &account};
+        waiting_account waiting{asked_.cpus.size()};
+        const task_hash hash{tasks_, &account, nullptr, &waiting};
         const std::int64_t batch = std::max(seen_.timed.batch_iterations, std::int64_t{3});
+        const double begun = monotonic_seconds();
+        std::int64_t ticks = 0;
         do {
-            const double begin = monotonic_seconds();
-            repeat(adapter, hash, batch);
-            seen_.accounted_seconds += monotonic_seconds() - begin;
+            for (std::int64_t i = 0; i < batch; ++i) {
+                const std::int64_t begin = task_ticks();
+                repeat(adapter, hash, 1);
+                const std::int64_t end = task_ticks();
+                waiting.end_repetition({begin, end});
+                ticks += end - begin;
+            }
             seen_.accounted_repetitions += batch;
             seen_.workers = account.workers();
-        } while (seen_.accounted_seconds < least_seconds);
+        } while (monotonic_seconds() - begun < least_seconds);
         seen_.tick_seconds = tick_.seconds();
+        seen_.accounted_seconds = as_double(ticks) * seen_.tick_seconds;
+        if (!waiting.shared_cpus()) seen_.waiting = waiting.parts();
         if (may_drop_workers(adapter)) return;
         call_roll(asked_, asked_.pieces_of(asked_.tasks), seen_.workers, [&](work_account& roll) {
             repeat(adapter, task_hash{tasks_, &roll}, 1);
@@ -153,6 +170,16 @@ class mapreduce_run {
                                   " tasks of " + std::to_string(asked_.bytes) + " bytes, " + asked_.schedule;
         write_file("the trace", *asked_.trace_file,
                    line.chrome_trace(title, seen_.tick_seconds, threads_of(seen_.workers)));
+    }
+
+    // The same repetitions as the timed ones, while the threads are looked at.
+    void look_for_sleepers(Adapter& adapter) {
+        constexpr double least_seconds = 0.5;
+        const task_hash hash{tasks_};
+        const double begin = monotonic_seconds();
+        sleep_sampler sampler;
+        while (monotonic_seconds() - begin < least_seconds) repeat(adapter, hash, 1);
+        seen_.sleeps = sampler.places();
     }
 
     int report(const Adapter& adapter) {

@@ -153,7 +153,7 @@ COLLECTIVE = Page(
 MAPREDUCE = Page(
     "mapreduce",
     _mapreduce,
-    {"pays": 2, "speedup": 6, "ratio": 2, "waiting": 2, "busy": 2, "switches": 2},
+    {"pays": 2, "speedup": 6, "ratio": 2, "waiting": 2, "parts": 2, "busy": 2, "switches": 2},
     tooltips=("pays", "speedup", "ratio", "waiting", "busy", "switches"),
     tooltip_lines=3,
     choice="pays",

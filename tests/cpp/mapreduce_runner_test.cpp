@@ -2,11 +2,16 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/syscall.h>
+
+#include <chrono>
 #include <cstdint>
+#include <future>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kernels/fnv1a.hpp"
@@ -14,7 +19,9 @@
 #include "runners/mapreduce/request.hpp"
 #include "runners/mapreduce/row.hpp"
 #include "runners/mapreduce/run.hpp"
+#include "runners/mapreduce/sleeps.hpp"
 #include "runners/mapreduce/timeline.hpp"
+#include "runners/mapreduce/waiting.hpp"
 #include "runners/shared/task_clock.hpp"
 #include "runners/shared/tautochrone_team.hpp"
 #include "tests/cpp/runner_testing.hpp"
@@ -217,6 +224,87 @@ TEST_CASE("gaps_are_the_times_within_a_repetition_in_which_a_thread_ran_no_task"
     CHECK(gaps_of(slices, {100, 120}, 1) == std::vector<interval>{{100, 110}});
     CHECK(gaps_of(slices, {60, 100}, 1) == std::vector<interval>{{60, 100}});
     CHECK(gaps_of({}, {0, 5}, 1) == std::vector<interval>{{0, 5}});
+}
+
+TEST_CASE("waiting_is_split_by_what_it_is_for_and_its_parts_are_all_of_it") {
+    waiting_account account{3};
+    std::thread([&] {
+        account.add({10, 20});
+        account.add({25, 40});
+    }).join();
+    std::thread([&] { account.add({15, 60}); }).join();
+    account.end_repetition({0, 70});
+    // The third CPU got no task. The last task began at 25 and the last one ended at 60.
+    const waiting_parts found = account.parts();
+    CHECK(found.starting == 10 + 15 + 25);
+    CHECK(found.between == 5);
+    CHECK(found.unfed == 0);
+    CHECK(found.ending == 20 + 0 + 35);
+    CHECK(found.returning == 3 * 10);
+    const std::int64_t tasks = 10 + 15 + 45;
+    const auto sum = found.starting + found.between + found.unfed + found.ending + found.returning;
+    CHECK(sum == 3 * 70 - tasks);
+    CHECK_FALSE(account.shared_cpus());
+}
+
+TEST_CASE("who_ended_while_others_began_further_tasks_was_unfed") {
+    waiting_account account{2};
+    for (int repetition = 0; repetition < 2; ++repetition) {
+        std::thread([&] { account.add({100, 110}); }).join();
+        std::thread([&] {
+            account.add({100, 120});
+            account.add({120, 140});
+        }).join();
+        account.end_repetition({100, 140});
+    }
+    CHECK(account.parts() == waiting_parts{.unfed = 2 * 10, .ending = 2 * 20});
+}
+
+TEST_CASE("more_threads_than_cpus_are_noticed") {
+    waiting_account account{1};
+    for (int i = 0; i < 2; ++i) std::thread([&] { account.add({0, 1}); }).join();
+    account.end_repetition({0, 1});
+    CHECK(account.shared_cpus());
+}
+
+TEST_CASE("a_wait_at_a_futex_is_read_from_the_kernels_line") {
+    const std::string futex = std::to_string(SYS_futex);
+    const auto found = futex_wait::parse(futex + " 0x7f01 0x80 0x2 0x0 0x0 0xffffffff 0x7ffd10 0x7f3f\n");
+    REQUIRE(found.has_value());
+    CHECK(found->address == 0x7f01);
+    CHECK(found->stack == 0x7ffd10);
+    for (const char* other :
+         {"running\n", "-1 0x7ffd10 0x7f3f\n", "0 0x3 0x7f 0x2 0x0 0x0 0x0 0x7ffd 0x7f3f\n", ""})
+        CHECK_FALSE(futex_wait::parse(other).has_value());
+    CHECK_FALSE(futex_wait::parse(futex + " 0x7f01 0x80").has_value());
+}
+
+TEST_CASE("a_thread_that_sleeps_is_seen_where_it_sleeps") {
+    std::promise<void> enough;
+    std::thread sleeper([&] { enough.get_future().wait(); });
+    sleep_sampler sampler;
+    std::this_thread::sleep_for(std::chrono::milliseconds{100});
+    const auto places = sampler.places();
+    enough.set_value();
+    sleeper.join();
+    if (places.empty()) return;  // the kernel does not tell what threads wait for
+    CHECK(places.front().threads > 0.5);
+    CHECK(places.front().threads <= 1.0);
+    CHECK(places.front().addresses == 1);
+    CHECK_FALSE(places.front().name.empty());
+}
+
+TEST_CASE("row_has_the_parts_of_the_waiting_only_where_each_cpu_had_one_thread") {
+    mapreduce_result seen = two_workers();
+    CHECK((*mapreduce_row(a_runtime(), two_cpus(50), seen))["between_share"].is_null());
+    // Two CPUs had 2 s each in two repetitions.
+    seen.waiting = waiting_parts{.between = 4};
+    seen.sleeps = {{"QBasicMutex::lockInternal()", 0.5, 1}};
+    const json row = *mapreduce_row(a_runtime(), two_cpus(50), seen);
+    CHECK(row["between_share"] == doctest::Approx(4 * seen.tick_seconds / (seen.accounted_seconds * 2)));
+    CHECK(row["ending_share"] == 0.0);
+    const json place{{"place", "QBasicMutex::lockInternal()"}, {"threads", 0.5}, {"addresses", 1}};
+    CHECK(row["sleeps"] == json::array({place}));
 }
 
 TEST_CASE("trace_has_a_track_a_thread_with_tasks_and_waiting") {

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
+
+import msgspec
 
 from study_fakes import FakeExecutor, laboratories
 from tautochrone.measuring.configuration import Configuration
@@ -16,7 +18,7 @@ from tautochrone.studies.models import whole_tasks_seconds
 
 SCHEDULES: Mapping[str, tuple[str, ...]] = {
     "serial": ("serial",),
-    "qt": ("unordered", "ordered"),
+    "qt": ("unordered", "ordered", "unpinned"),
     "tbb": ("auto", "simple", "static", "deterministic"),
     "libgomp": ("dynamic", "static", "guided", "tasks"),
     "libomp": ("dynamic", "static", "guided", "tasks"),
@@ -48,6 +50,7 @@ class ModelExecutor(FakeExecutor):
     answer: ClassVar[str] = "sum"
     seconds_per_byte: float = SECONDS_PER_BYTE
     collapse: bool = False
+    sleeps: list[dict[str, Any]] = field(default_factory=list)
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         """Answer; a run with --trace writes a file, and is none that is measured."""
@@ -56,6 +59,7 @@ class ModelExecutor(FakeExecutor):
             self.configurations.pop()
             if result.error is None:
                 Path(configuration.command[-1]).write_text('{"traceEvents":[]}')
+            return msgspec.structs.replace(result, record={**result.record, "sleeps": self.sleeps})
         return result
 
     def probed(self, settings: dict[str, Any]) -> dict[str, Any]:
@@ -78,7 +82,12 @@ class ModelExecutor(FakeExecutor):
             "seconds": seconds,
             "task_seconds": alone,
             "useful_seconds": tasks * alone,
-            "waiting_share": max(0.0, 1 - tasks * alone / (len(cpus) * seconds)),
+            "waiting_share": (waiting := max(0.0, 1 - tasks * alone / (len(cpus) * seconds))),
+            "starting_share": 0.25 * waiting,
+            "between_share": 0.125 * waiting,
+            "unfed_share": 0.125 * waiting,
+            "ending_share": 0.25 * waiting,
+            "returning_share": 0.25 * waiting,
             "cpu_load": 0.9,
             "voluntary_switches": spent * 1e6,
             "involuntary_switches": max(0, threads - len(cpus)),

@@ -84,6 +84,16 @@ def test_whole_tasks_go_to_the_core_that_ends_first(tasks: int, seconds: float) 
     assert models.whole_tasks_seconds(tasks, [1.0, 4.0]) == pytest.approx(seconds)
 
 
+@pytest.mark.parametrize(
+    ("tasks", "alone", "idle"),
+    [(50, [1.0] * 2, 0.0), (50, [1.0] * 3, 1.0), (1, [1.0] * 4, 3.0), (5, [1.0, 4.0], 0.0)],
+)
+def test_what_whole_tasks_leave_idle_is_what_no_core_has_a_task_for(
+    tasks: int, alone: list[float], idle: float
+) -> None:
+    assert models.whole_tasks_idle_seconds(tasks, alone) == pytest.approx(idle)
+
+
 @given(st.integers(1, 200), speeds)
 def test_whole_tasks_never_beat_divided_ones(tasks: int, each: list[float]) -> None:
     alone = [1.0 / speed for speed in each]

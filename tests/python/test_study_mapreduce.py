@@ -309,7 +309,9 @@ def test_report_has_its_parts_in_order(tmp_path: Path) -> None:
     MapReduce.measure(request(tmp_path, report=True, emulate=({1: 4.0},)), laboratory().services)
     html = (tmp_path / "report.html").read_text()
     ids = re.findall(r'<(?:section|figure|h2) id="([a-z-]+)"', html)
-    charts = [f"chart-{name}" for name in ("pays", "speedup", "ratio", "waiting", "busy", "switches")]
+    charts = [
+        f"chart-{name}" for name in ("pays", "speedup", "ratio", "waiting", "parts", "busy", "switches")
+    ]
     after = ["timelines", "settings", "configurations", "method", "machine"]
     assert ids == ["sentences", "overview", "charts", *charts, *after]
     words = visible(html)
@@ -317,6 +319,34 @@ def test_report_has_its_parts_in_order(tmp_path: Path) -> None:
     assert "QtConcurrent::blockingMappedReduced" in words
     assert "cannot be tested here not measurable with 2 CPUs, it needs 14" in words
     assert "CPU 1 made 4× slower (emulated)" in words
+
+
+def test_parts_of_the_waiting_are_what_the_rows_tell(tmp_path: Path) -> None:
+    lab = laboratory()
+    analysis = MapReduce.measure(request(tmp_path, threads=(2, 4)), lab.services)
+    found = [
+        (cell, one)
+        for cell in analysis.cells
+        for one in cell.configurations
+        if one.waiting is not None and one.waiting_share
+    ]
+    assert found
+    for cell, one in found:
+        waits = one.waiting
+        assert waits.waking_up == pytest.approx(0.5 * one.waiting_share)
+        assert waits.taking_tasks == pytest.approx(0.125 * one.waiting_share)
+        law = (1 - one.waiting_share) * (cell.cpus - one.ideal_speedup) / one.ideal_speedup
+        if one.threads == cell.cpus:
+            assert waits.whole_tasks == pytest.approx(min(0.25 * one.waiting_share, law), abs=1e-9)
+        assert waits.whole_tasks + waits.uneven == pytest.approx(0.375 * one.waiting_share)
+
+
+def test_report_says_where_threads_slept(tmp_path: Path) -> None:
+    lab = laboratory()
+    lab.executor.sleeps = [{"place": "QBasicMutex::lockInternal()", "threads": 0.5, "addresses": 1}]
+    MapReduce.measure(request(tmp_path, report=True), lab.services)
+    words = visible((tmp_path / "report.html").read_text())
+    assert "asleep on average: 0.5 threads in QBasicMutex::lockInternal() (1 place in memory)" in words
 
 
 def test_chart_of_speedups_has_a_panel_for_each_kind_of_tasks(tmp_path: Path) -> None:
@@ -385,6 +415,11 @@ def test_small_study_with_the_real_runners(tmp_path: Path, measured_machine: Map
         rows = store.rows()
     assert [row.error for row in rows if row.error is not None] == []
     assert len({row.check["sum"] for row in rows}) == 1  # whoever computed it
+    parts = [f"{part}_share" for part in ("starting", "between", "unfed", "ending", "returning")]
+    for row in rows:
+        if row.config["threads"] <= len(row.config["cpus"]):
+            whole = row.detail["waiting_share"]
+            assert sum(row.detail[part] for part in parts) == pytest.approx(whole, abs=1e-6)
     for cell in analysis.cells:
         assert cell.task_seconds < 1e-3
         for one in cell.configurations:

@@ -136,10 +136,11 @@ def axis_from_zero(
     title: str,
     *,
     padding: float = 1.06,
+    least: float = 1.0,
     **look: Any,
 ) -> Channel:
-    """An axis from 0 to the largest of ``every``, at least to 1; ``look`` goes to Altair's axis."""
-    scale = alt.Scale(domain=[0, max([*every, 1.0]) * padding], nice=False)
+    """An axis from 0 to the largest of ``every``, at least to ``least``; ``look`` goes to Altair's axis."""
+    scale = alt.Scale(domain=[0, max([*every, least]) * padding], nice=False)
     return channel(f"{field}:Q", scale=scale, axis=alt.Axis(title=title, **look))
 
 

@@ -65,15 +65,27 @@ def whole_tasks_seconds(tasks: int, seconds_alone: Sequence[float]) -> float:
     M1). In general core i ends its k-th task at k times its T_i at the earliest, so the answer is the
     tasks-th smallest of all these moments. O(tasks log cores).
     """
+    return _whole_tasks(tasks, seconds_alone)[0]
+
+
+def whole_tasks_idle_seconds(tasks: int, seconds_alone: Sequence[float]) -> float:
+    """Core-seconds without a task in the time of `whole_tasks_seconds`: the law's part of all waiting."""
+    last, busy = _whole_tasks(tasks, seconds_alone)
+    return len(seconds_alone) * last - busy
+
+
+def _whole_tasks(tasks: int, seconds_alone: Sequence[float]) -> tuple[float, float]:
+    """When the last task ends, and the seconds of all tasks on the cores that take them."""
     _positive(tasks=tasks)
     _check_times(seconds_alone)
     ends = [(seconds, seconds) for seconds in seconds_alone]  # when each core would end its next task
     heapq.heapify(ends)
-    last = 0.0
+    last = busy = 0.0
     for _ in range(tasks):
         last, step = ends[0]
+        busy += step
         heapq.heapreplace(ends, (last + step, step))
-    return last
+    return last, busy
 
 
 def bytes_per_second(bytes_per_iteration: float, seconds: float) -> float:

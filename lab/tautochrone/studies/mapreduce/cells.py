@@ -16,7 +16,14 @@ from tautochrone.results.spent import longest
 from tautochrone.studies import cells, models, row_types
 from tautochrone.studies.cells import contenders_of, emulated_of, measured_fields, peer_ratios, state_of
 from tautochrone.studies.mapreduce.configurations import PEERS, label
-from tautochrone.studies.mapreduce.findings import LawPoint, Payoff, Pays, TaskCell, TaskConfiguration
+from tautochrone.studies.mapreduce.findings import (
+    LawPoint,
+    Payoff,
+    Pays,
+    TaskCell,
+    TaskConfiguration,
+    Waiting,
+)
 
 SHARE_THAT_PAYS = 0.8
 """Of the ideal speed-up: a library that reaches less wastes more than a fifth of the cores."""
@@ -38,6 +45,11 @@ class TaskDetail(row_types.Detail, kw_only=True):
     useful_seconds: Amount | None = None
     task_seconds: Amount | None = None
     waiting_share: Figure | None = None
+    starting_share: Figure | None = None
+    between_share: Figure | None = None
+    unfed_share: Figure | None = None
+    ending_share: Figure | None = None
+    returning_share: Figure | None = None
     cpu_load: Figure | None = None
     voluntary_switches: Amount | None = None
     involuntary_switches: Amount | None = None
@@ -130,6 +142,25 @@ class CellRuns:
         alone = [1.0 / speed for speed in self.speeds[:threads]]
         return self.tasks / models.whole_tasks_seconds(self.tasks, alone)
 
+    def waiting(self, contender: Contender) -> Waiting | None:
+        """Where its CPUs' time goes without a task; None where its runner did not tell."""
+        names = ("starting", "between", "unfed", "ending", "returning", "waiting")
+        shares = [contender.median(f"{name}_share") for name in names]
+        known = [share for share in shares if share is not None]
+        if len(known) < len(shares):
+            return None
+        starting, between, unfed, ending, returning, waiting = known
+        alone = [1.0 / speed for speed in self.speeds[: contender.threads]]
+        idle = models.whole_tasks_idle_seconds(self.tasks, alone)
+        busy = len(alone) * models.whole_tasks_seconds(self.tasks, alone) - idle
+        by_law = min(ending, (1 - waiting) * idle / busy)
+        return Waiting(
+            waking_up=starting + returning,
+            taking_tasks=between,
+            whole_tasks=by_law,
+            uneven=unfed + ending - by_law,
+        )
+
     def speedup(self, contender: Contender) -> float | None:
         """Over the serial loop: the paired median, before eight rounds the quotient of the medians."""
         serial = self.serial
@@ -217,6 +248,7 @@ def _configuration(contender: Contender, runs: CellRuns) -> TaskConfiguration:
         share_of_ideal=speedup / ideal if speedup is not None else None,
         pays=None if is_serial else pays(contender, runs.serial, ideal),
         waiting_share=contender.median("waiting_share"),
+        waiting=runs.waiting(contender),
         cpu_load=contender.median("cpu_load"),
         voluntary_switches=contender.median("voluntary_switches"),
         involuntary_switches=contender.median("involuntary_switches"),

@@ -22,6 +22,20 @@ from tautochrone.studies.cells import Measured
 Pays = Literal["yes", "no", "not resolved"]
 
 
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """Shares of the CPUs' time without a task; together they are ``waiting_share``, up to medians.
+
+    ``waking_up``: until a thread's first task, and from the last task's end until the caller goes on.
+    ``taking_tasks``: between two tasks of a thread, in the queue and for its lock. The others: no task is
+    left for a CPU, because tasks are not divided (``whole_tasks``), or because another has more (``uneven``).
+    """
+
+    waking_up: float
+    taking_tasks: float
+    whole_tasks: float
+    uneven: float
+
+
 class TaskConfiguration(Measured, frozen=True, kw_only=True):
     """One runtime with one setting on a number of threads, in one cell. Medians over the rounds."""
 
@@ -37,6 +51,7 @@ class TaskConfiguration(Measured, frozen=True, kw_only=True):
     share_of_ideal: float | None = None  # speedup / ideal_speedup
     pays: Pays | None = None  # faster than the serial loop, and enough of the ideal; None: too few rounds
     waiting_share: float | None = None  # of the threads' time, outside all tasks
+    waiting: Waiting | None = None  # its parts; None where threads shared CPUs
     cpu_load: float | None = None  # CPU time by the time that the CPUs had
     voluntary_switches: float | None = None  # context switches of one repetition
     involuntary_switches: float | None = None
@@ -86,12 +101,21 @@ class Payoff(msgspec.Struct, frozen=True, kw_only=True):
     because: Pays | None
 
 
+class SleepingPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """Where in a library threads slept: ``threads`` on average, at ``addresses`` locks or conditions."""
+
+    place: str  # the innermost function that is not the C library's; its library where that has no name
+    threads: float
+    addresses: int
+
+
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """A timeline for Perfetto: one track a thread, a slice a task, a slice for each wait between tasks."""
 
     runtime: str
     label: str
     file: str  # relative to the folder of the results; in a report to that of the page
+    sleeps: tuple[SleepingPlace, ...] = ()  # most threads first
 
 
 class MapReduceAnalysis(Analysis, frozen=True, kw_only=True):

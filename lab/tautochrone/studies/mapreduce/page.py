@@ -26,10 +26,12 @@ from tautochrone.report.drawing import (
     Layers,
     axis_from_zero,
     color,
+    distinct,
     interval,
     layered,
     line_with_points,
     log_axis,
+    names_axis,
     numbers,
     shown,
     tips,
@@ -86,7 +88,16 @@ class _Tables(NamedTuple):
     speedups: list[Record]
     laws: list[Record]
     lengths: list[Record]  # the speed-ups again, by the length of a task
+    parts: list[Record]  # of the waiting, with all CPUs
     ratios: list[Record]
+
+
+_WAITING: tuple[tuple[str, str], ...] = (
+    ("waking_up", "waking up"),
+    ("taking_tasks", "taking tasks: queue, lock"),
+    ("uneven", "others have the rest"),
+    ("whole_tasks", "tasks are not divided"),
+)
 
 
 def parts(analysis: MapReduceAnalysis) -> Parts:
@@ -116,6 +127,7 @@ def _tables(analysis: MapReduceAnalysis) -> _Tables:
     laws: list[Record] = []
     lengths: list[Record] = []
     ratios: list[Record] = []
+    waiting: list[Record] = []
     for cell in analysis.cells:
         place: Record = {
             "situation": situations.index(dict(cell.emulated)),
@@ -125,6 +137,7 @@ def _tables(analysis: MapReduceAnalysis) -> _Tables:
             record = place | _speedup_record(configuration, cell)
             speedups.append(record)
             lengths.append(record | {"series": _Series(cell.tasks, configuration.threads).key})
+        waiting += [place | record for record in _waiting_records(cell)]
         laws += [
             place
             | {"threads": point.threads, "speedup": point.speedup, "speedup_text": _times(point.speedup)}
@@ -132,7 +145,7 @@ def _tables(analysis: MapReduceAnalysis) -> _Tables:
         ]
         ratios += ratio_records(cell.peer_ratios, place | {"name": cell.name})
     lengths.sort(key=lambda record: float(str(record["length"])))
-    return _Tables(situations, workloads, _series(analysis.cells), speedups, laws, lengths, ratios)
+    return _Tables(situations, workloads, _series(analysis.cells), speedups, laws, lengths, waiting, ratios)
 
 
 def _shown(cell: TaskCell) -> list[TaskConfiguration]:
@@ -212,6 +225,8 @@ def _charts(analysis: MapReduceAnalysis, tables: _Tables) -> Iterator[Chart]:
     )
     if numbers(tables.lengths, "waiting"):
         yield _waiting(tables)
+    if tables.parts:
+        yield _waiting_parts(tables)
     if numbers(tables.lengths, "load"):
         yield Chart(
             name="busy",
@@ -340,6 +355,83 @@ def _waiting(tables: _Tables) -> Chart:
         ),
         shows="Share of time spent waiting against the length of a task",
         choice=_series_choice(tables),
+    )
+
+
+def _waiting_records(cell: TaskCell) -> Iterator[Record]:
+    """A record for each library with no settings on all CPUs and each part of its waiting."""
+    for configuration in _shown(cell):
+        if configuration.threads != cell.cpus or configuration.waiting is None:
+            continue
+        for name, words in _WAITING:
+            share = getattr(configuration.waiting, name)
+            yield {
+                "runtime": runtime_key(configuration.runtime),
+                "configuration": configuration.label,
+                "work": cell.name,
+                "part": words,
+                "part_share": share,
+                "part_text": text.percent(share),
+                "waiting_text": text.percent(configuration.waiting_share),
+            }
+
+
+def _waiting_parts(tables: _Tables) -> Chart:
+    """What the waiting is for: the reader chooses the tasks."""
+    works = [name for name in reversed(tables.workloads) if name in distinct(tables.parts, "work")]
+    chosen = works[0]
+    of_first = [record for record in tables.parts if record["work"] == chosen and record["situation"] == 0]
+    heading = "What the waiting is for"
+    if of_first:
+        most = max(of_first, key=lambda record: float(str(record["part_share"])))
+        heading = (
+            f"Most waiting for one thing, with {chosen}: {name_of(str(most['runtime']))} loses "
+            f"{most['part_text']} of the CPUs’ time by “{most['part']}”"
+        )
+
+    def draw(look: list[RuntimeStyle]) -> Layers:
+        drawn = shown("parts").transform_filter("datum.work === tasks")
+        shares = numbers(tables.parts, "part_share")
+        tooltip = tips(
+            "configuration:N configuration",
+            "part:N waits for",
+            "part_text:N of the CPUs’ time",
+            "waiting_text:N all its waiting",
+        )
+        x = axis_from_zero(
+            alt.X,
+            "part_share",
+            shares,
+            "share of the CPUs’ time",
+            least=0.05,
+            format=".0%",
+            tickCount=6,
+        )
+        return layered(
+            drawn.mark_bar(height=9).encode(
+                x=x,
+                y=names_axis("part:O", [words for _, words in _WAITING], 260),
+                yOffset=alt.YOffset("runtime:N", scale=alt.Scale(paddingOuter=0.4)),
+                color=color(look),
+                tooltip=tooltip,
+            ),
+            height=_HEIGHT + 60,
+            tasks=chosen,
+        )
+
+    return Chart(
+        name="parts",
+        records=tables.parts,
+        draw=draw,
+        heading=heading,
+        explanation=(
+            "The waiting of the chart above in four parts, with all CPUs. Waking up: until a thread’s first "
+            "task, and from the last task’s end until the caller goes on. Taking tasks: between two tasks of "
+            "a thread, in the queue and for its lock. Then no task is left for a CPU: because another one "
+            "has more of them, or because whole tasks do not come out even, which no library can help."
+        ),
+        shows="Parts of the time spent waiting, for each library",
+        choice=Choice("tasks", "Tasks", [(name, name) for name in works], chosen),
     )
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
+
 from tautochrone.errors import TautoError
 from tautochrone.machine.runners import PeerState
 from tautochrone.measuring.configuration import Configuration
@@ -34,7 +36,12 @@ from tautochrone.studies.mapreduce.configurations import (
     sized,
     sized_all,
 )
-from tautochrone.studies.mapreduce.findings import MapReduceAnalysis, MapReduceContext, Trace
+from tautochrone.studies.mapreduce.findings import (
+    MapReduceAnalysis,
+    MapReduceContext,
+    SleepingPlace,
+    Trace,
+)
 from tautochrone.studies.mapreduce.first import first_screen
 from tautochrone.studies.mapreduce.sentences import settings_to_paste, verdict_sentences
 from tautochrone.studies.request import OUTPUT, SlowingRequest, Times, peers_option
@@ -283,11 +290,21 @@ def record_traces(
         plain = configuration(cell, candidate, _TRACED_TIMES)
         result = executor.run(replace(plain, command=[*plain.command, "--trace", str(path)]), limit)
         if result.error is None and path.is_file():
-            traces.append(Trace(runtime=candidate.peer, label=plain.name, file=file))
+            traces.append(
+                Trace(runtime=candidate.peer, label=plain.name, file=file, sleeps=_sleeps(result.record))
+            )
         else:
             why = result.error.message if result.error is not None else "the runner wrote no file"
             failed.append(NotMeasured(what=f"the timeline of {candidate.label}", why=why))
     return tuple(traces), tuple(failed)
+
+
+def _sleeps(record: Mapping[str, Any]) -> tuple[SleepingPlace, ...]:
+    """Where threads slept, as the runner told; nothing where it did not."""
+    try:
+        return msgspec.convert(record.get("sleeps") or [], tuple[SleepingPlace, ...])
+    except msgspec.ValidationError:
+        return ()
 
 
 def _traced(cell: StudyCell) -> Iterator[Candidate]:
