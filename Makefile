@@ -235,7 +235,7 @@ uninstall: ## Remove what `make install` has put there
 
 format: ## clang-format and ruff
 	@sh tools/venv.sh test
-	@find include runtime bindings kernels options probe launch emulator balance runners simulator command timer tests benchmarks verify \( -name '*.[ch]pp' -o -name tauto.h -o -path '*/consumers/c/*.c' \) -exec clang-format -i {} +
+	@find include runtime bindings kernels options probe launch emulator balance runners simulator command timer tests benchmarks verify \( -name '*.[ch]pp' -o -name tauto.h -o -path '*/consumers/c/*.c' -o -path '*/kernel/*.[ch]' \) -exec clang-format -i {} +
 	@build/venv/bin/ruff format .
 	@build/venv/bin/ruff check --fix .
 

@@ -4,8 +4,8 @@
 // too, beside all threads of the pool, and a pool has at least one; so there the two steps of Qt 6 are taken,
 // and `threads` means the same.
 //
-// `unpinned` is what a program gets that asks for nothing: Qt's global pool, whose threads run on any of the CPUs and
-// end after 30 s without work.
+// `unpinned` is what a program gets that asks for nothing: Qt's global pool, whose threads run on any of the
+// CPUs and end after 30 s without work.
 
 #include <QThreadPool>
 #include <QtConcurrentMap>

@@ -26,7 +26,11 @@ CPP_FOLDERS = (
     "benchmarks",
     "verify",
 )
-C_FILES = [ROOT / "include/tauto.h", *(ROOT / "tests/consumers/c").glob("*.c")]
+C_FILES = [
+    ROOT / "include/tauto.h",
+    *(ROOT / "tests/consumers/c").glob("*.c"),
+    *(ROOT / "balance/kernel").glob("*.[ch]"),
+]
 CPP_FILES = sorted(
     str(path)
     for path in (*C_FILES, *(one for name in CPP_FOLDERS for one in (ROOT / name).rglob("*.[ch]pp")))
