@@ -105,6 +105,11 @@ json of_measurements(const measurements& m) {
                 {"pause_seconds", point.pause_seconds},
                 {"bytes_per_second", positive(point.bytes_per_second)}};
     });
+    object["streams"] = each(m.streams, [](const stream_point& point) -> json {
+        return {{"streams", point.streams},
+                {"spacing_bytes", point.spacing_bytes > 0 ? json(point.spacing_bytes) : json(nullptr)},
+                {"bytes_per_second", positive(point.bytes_per_second)}};
+    });
     object["latency_seconds"] = std::move(latencies);
     object["round_trip_seconds"] = or_null(m.round_trip_seconds);
     object["fork_join_members"] = m.fork_join_members > 0 ? json(m.fork_join_members) : json(nullptr);

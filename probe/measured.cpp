@@ -12,6 +12,7 @@
 #include "probe/noise.hpp"
 #include "probe/reading.hpp"
 #include "probe/speeds.hpp"
+#include "probe/streams.hpp"
 #include "probe/threads.hpp"
 
 namespace tauto::probe {
@@ -78,6 +79,7 @@ effort effort_named(const std::string& name) {
                 .speeds_seconds = 1.0,
                 .triad_seconds = 0.4,
                 .read_seconds = 0.5,
+                .stream_seconds = 0.3,
                 .latency_seconds = 0.2,
                 .noise_seconds = 0.3,
                 .launch_seconds = 0.15,
@@ -102,6 +104,7 @@ effort effort_named(const std::string& name) {
                 .speeds_seconds = 4.0,
                 .triad_seconds = 3.0,
                 .read_seconds = 3.0,
+                .stream_seconds = 1.5,
                 .latency_seconds = 1.5,
                 .noise_seconds = 2.0,
                 .launch_seconds = 0.5,
@@ -138,6 +141,8 @@ measurements measure(const machine_record& machine, const effort& effort, const 
     result.reads = measure_reads(machine, cores, effort, result.triad_array_bytes, [&](std::int64_t set) {
         progress("reading " + std::to_string(set / 1024) + " KiB", 0.5);
     });
+    if (effort.stream_seconds > 0)
+        result.streams = measure_streams(cores.front(), result.triad_array_bytes, effort.stream_seconds);
     measure_latencies(machine.allowed_cpus, effort, result, progress);
     if (cores.size() > 1) {
         std::int64_t l2_bytes = 0;

@@ -43,6 +43,13 @@ struct read_point {
     double bytes_per_second = 0;
 };
 
+// What one core reads of memory, a line of each of several streams in turn.
+struct stream_point {
+    int streams = 1;
+    std::int64_t spacing_bytes = 0;  // from one stream to the next; 0: there is one
+    double bytes_per_second = 0;
+};
+
 struct futex_measurement {
     double waker_seconds = 0;  // the system call, with one sleeper
     double wakee_seconds = 0;  // from before the call until the sleeper runs
@@ -65,6 +72,7 @@ struct measurements {
     std::vector<triad_point> triad;
     std::int64_t triad_array_bytes = 0;  // all three arrays
     std::vector<read_point> reads;
+    std::vector<stream_point> streams;  // of the first core
     // One way, from row to column, over the CPUs of `cpus`; absent on the diagonal.
     std::vector<std::vector<std::optional<double>>> latency_seconds;
     std::optional<double> round_trip_seconds;  // between the first two CPUs in order of use
@@ -88,6 +96,7 @@ struct effort {
     double speeds_seconds = 0;   // all probes of all CPUs
     double triad_seconds = 0;    // all points, without touching the memory first
     double read_seconds = 0;     // all points of the reads, as above
+    double stream_seconds = 0;   // all points; 0: none
     double latency_seconds = 0;  // all pairs
     double noise_seconds = 0;    // every CPU at the same time
     double launch_seconds = 0;   // each of fork/join and barrier

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -267,6 +268,7 @@ TEST_SUITE("probes") {
     const effort brief{.name = "brief",
                        .speeds_seconds = 0.05,
                        .triad_seconds = 0.02,
+                       .stream_seconds = 0.02,
                        .latency_seconds = 0.02,
                        .noise_seconds = 0.02,
                        .launch_seconds = 0.02,
@@ -303,6 +305,14 @@ TEST_SUITE("probes") {
         const auto held = largest_held(curve, l2_holds_none);
         const bool is_worth_it = held && *held > l2_holds_none && *held < std::ranges::max(curve).first;
         CHECK(paused == std::vector<std::int64_t>(is_worth_it ? 4 : 0, held.value_or(0)));
+        REQUIRE(measured.streams.size() == 11);  // 1, and twice 2 to 32
+        CHECK(measured.streams.front().spacing_bytes == 0);
+        for (const stream_point& point : measured.streams) {
+            CHECK(point.bytes_per_second > 1e6);
+            const auto spacing = static_cast<std::uint64_t>(point.spacing_bytes);
+            CHECK((point.streams == 1 || std::has_single_bit(spacing) ||
+                   std::has_single_bit(spacing - 17 * 64)));
+        }
         CHECK(measured.latency_seconds.size() == measured.cpus.size());
         CHECK_FALSE(measured.latency_seconds[0][0].has_value());
         CHECK(std::is_sorted(steps.begin(), steps.end()));

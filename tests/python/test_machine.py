@@ -29,6 +29,7 @@ from tautochrone.machine.record import (
     MeasuredCpu,
     Move,
     SlowedCpu,
+    StreamPoint,
     TriadPoint,
 )
 from tautochrone.machine.table import render_table
@@ -87,6 +88,11 @@ def with_measurements(machine: Machine, cpus: list[MeasuredCpu]) -> Machine:
         cpus=tuple(cpus),
         triad=(TriadPoint(members=1, bytes_per_second=1e10), TriadPoint(members=n, bytes_per_second=3e10)),
         triad_array_bytes=512 * 2**20,
+        streams=(
+            StreamPoint(streams=1, spacing_bytes=None, bytes_per_second=9e9),
+            StreamPoint(streams=32, spacing_bytes=2**21, bytes_per_second=2e9),
+            StreamPoint(streams=32, spacing_bytes=2**21 + 17 * 64, bytes_per_second=7e9),
+        ),
         latency_seconds=tuple(
             tuple(None if a == b else 1e-7 * (1 + abs(a - b)) for a in range(n)) for b in range(n)
         ),
@@ -465,6 +471,9 @@ class TestCommand:
         shown = self.shown(screen)
         for part in ("4.00 Gflop/s", "10.0 GB/s", "30.0 GB/s on 2", "200 ns", "9.00 µs until it runs"):
             assert part in shown
+        for part in ("9.00 GB/s along one on a core", "7.00 GB/s along 32", "2.00 GB/s where a power of two"):
+            assert part in shown
+        assert "10.0 µs, 40.0 µs with 1 MiB in use" in shown
         assert "…" not in shown
 
     def test_a_narrow_terminal_loses_no_figure(self, measured: Machine) -> None:

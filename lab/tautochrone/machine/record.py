@@ -125,6 +125,17 @@ class ReadPoint(msgspec.Struct, frozen=True, kw_only=True):
     pause_seconds: float = 0.0
 
 
+class StreamPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """What the first core reads of memory, a line of each stream in turn.
+
+    ``spacing_bytes``: from one stream to the next, a power of two, or that and 17 lines; None with one.
+    """
+
+    streams: int
+    spacing_bytes: int | None
+    bytes_per_second: float | None
+
+
 class ForkJoin(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of a parallel loop besides its work, on one hardware thread of each core."""
 
@@ -166,6 +177,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     triad: tuple[TriadPoint, ...] = ()
     triad_array_bytes: int | None = None
     reads: tuple[ReadPoint, ...] = ()
+    streams: tuple[StreamPoint, ...] = ()
     latency_seconds: tuple[tuple[float | None, ...], ...] = ()
     round_trip_seconds: float | None = None
     fork_join_members: int | None = None

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from tautochrone import text
 from tautochrone.machine.advice import advise
-from tautochrone.machine.record import Cpu, Machine, Measured, MeasuredCpu
+from tautochrone.machine.record import Cpu, Machine, Measured, MeasuredCpu, StreamPoint
 from tautochrone.options import format_cpus
 
 MOST_CPUS_IN_ROWS = 8  # more CPUs are shown by kind
@@ -140,6 +140,8 @@ def _costs(measured: Measured) -> Table:
             f"{text.quantity(point.bytes_per_second, 'B/s')} on {point.members}" for point in measured.triad
         )
         grid.add_row("triad", ", ".join(points))
+    if measured.streams:
+        grid.add_row("streams", _streams(measured.streams))
     pairs = [cell for row in measured.latency_seconds for cell in row if cell is not None]
     if pairs:
         spread = f" ({text.seconds(min(pairs))} to {text.seconds(max(pairs))})" if len(pairs) > 2 else ""
@@ -168,3 +170,19 @@ def _costs(measured: Measured) -> Table:
     for note in measured.notes:
         grid.add_row("not measured", note)
     return grid
+
+
+def _streams(points: Sequence[StreamPoint]) -> str:
+    """One stream of a core, and many of them: the fastest, and where a power of two lies between them."""
+    rates = {(point.streams, _is_power(point.spacing_bytes)): point.bytes_per_second for point in points}
+    most = max(point.streams for point in points)
+    words = [f"{text.quantity(rates.get((1, False)), 'B/s')} along one on a core"]
+    if most > 1:
+        near, apart = rates.get((most, True)), rates.get((most, False))
+        words.append(f"{text.quantity(apart, 'B/s')} along {most}")
+        words.append(f"{text.quantity(near, 'B/s')} where a power of two is between them")
+    return ", ".join(words)
+
+
+def _is_power(spacing: int | None) -> bool:
+    return spacing is not None and spacing & (spacing - 1) == 0
