@@ -282,7 +282,8 @@ def test_a_virtual_machine_that_answers_0_joules_is_not_believed(virtual: Path) 
     found, events = found_by_perf(virtual, {("energy-psys", 0): [0.0]})
     assert reason(found) == (
         "perf psys opens but reads 0 J through 0.3 s of work: this is a virtual machine without a meter",
-        "Measure on the host, or have it pass its meters in (QEMU: -accel kvm,rapl=true)",
+        "Measure on the host, have it pass its meters in (QEMU: -accel kvm,rapl=true), or name a smart plug "
+        "in TAUTO_METER",
     )
     assert events.open_now == 0
 

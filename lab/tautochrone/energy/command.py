@@ -161,6 +161,9 @@ def _run(request: EnergyRequest, found: Found, model: estimate.Model | None, ser
         idle.measure(request.idle_seconds)
     if said := left_running_words(ended):
         services.say(f"warning: {said}")
+    notice = recording.notice if recording is not None else None
+    if notice is not None:
+        services.say(f"warning: {notice}")
     power = idle.power() if idle is not None else None
     energy = _energy(found, ended, recording, power, request.reference_seconds, model)
     cpus = len(os.sched_getaffinity(0))
@@ -179,7 +182,7 @@ def _run(request: EnergyRequest, found: Found, model: estimate.Model | None, ser
             energy=energy,
             sampler_cpu=recording.sampler_cpu if recording else None,
             watts=[(round(end, 3), watts) for end, watts in recording.watts()] if recording else None,
-            notices=list(found.notices),
+            notices=[*found.notices, *([notice] if notice is not None else [])],
         )
         print(text.as_json(record), file=services.output, flush=True)
         return ended.exit_code

@@ -29,6 +29,7 @@ MODEL_SCHEMA = "tautochrone.energy_model/1"
 _FEWEST_POINTS = 3
 _MOST_BYTES = 1 << 20
 _POINT_SECONDS = 2.0
+_SETTLING_SECONDS = 0.3
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def measure_points(meter: Meter) -> list[tuple[float, float]]:
             subprocess.Popen([sys.executable, "-I", "-S", "-c", "while True: pass"]) for _ in range(busy)
         ]
         try:
-            time.sleep(0.3)
+            time.sleep(max(_SETTLING_SECONDS, meter.lag_seconds))
             with EnergyRecorder(meter) as recording:
                 time.sleep(_POINT_SECONDS)
         finally:

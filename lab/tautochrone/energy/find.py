@@ -1,22 +1,37 @@
 """The best meter of a machine: perf, powercap, hwmon, battery, each believed only after a probe.
 
 A meter that opens is not a meter that works: virtual machines list energy events that read exactly 0 J. So
-none is believed until it counts while a CPU works.
+none is believed until it counts while a CPU works. A meter outside of the machine is one that the user names.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 from tautochrone.energy.battery import open_battery
 from tautochrone.energy.hwmon import open_hwmon
-from tautochrone.energy.meter import Chosen, Domain, Meter, MeterError, Tree, Unavailable, counted, total_name
+from tautochrone.energy.meter import (
+    OUTSIDE_VARIABLE,
+    Beside,
+    Chosen,
+    Domain,
+    Meter,
+    MeterError,
+    Tree,
+    Unavailable,
+    counted,
+    total_name,
+)
 from tautochrone.energy.perf import KernelEvent, OpenEvent, open_perf
 from tautochrone.energy.powercap import masked, open_powercap
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, say
+
+if TYPE_CHECKING:
+    from tautochrone.energy.outside import OutsideMeter
 
 Objective = Literal["time", "energy", "edp", "ed2p"]
 """What is to be made small; all but time need a meter."""
@@ -69,8 +84,18 @@ def find_meter(
     Each is read while a CPU idles and while it works. The first that is believed is compared with the next
     that opens. Without a meter the reason is that of the first source that is listed: the one that would be
     best.
+
+    A meter outside, which TAUTO_METER names, decides alone, or is read beside one of the packages; watching
+    it takes 4 s more. TautoError where it does not do: who names a meter wants its joules.
     """
     tree = tree or Tree()
+    if words := os.environ.get(OUTSIDE_VARIABLE):
+        return _with_outside(words, tree, opener, busy, idle, clock)
+    return _inside(tree, opener, busy, idle, clock)
+
+
+def _inside(tree: Tree, opener: OpenEvent, busy: Busy, idle: Busy, clock: Callable[[], float]) -> Found:
+    """The best of the meters that the system lists."""
     where = Surroundings.of(tree)
     tried: list[tuple[str, Unavailable]] = []
     sources: tuple[tuple[str, Callable[[], Meter | Unavailable | None]], ...] = (
@@ -134,11 +159,70 @@ def _opened(open_source: Callable[[], Meter | Unavailable | None]) -> Meter | Un
         )
 
 
+# -- a meter outside --
+
+
+def _with_outside(
+    words: str, tree: Tree, opener: OpenEvent, busy: Busy, idle: Busy, clock: Callable[[], float]
+) -> Found:
+    """The named meter, beside the inside one if that counts packages or the platform."""
+    from tautochrone.energy.devices import named
+    from tautochrone.energy.outside import OutsideMeter
+
+    device = named(words)
+    inside = Found(None, None)
+    outside = None
+    try:
+        outside = OutsideMeter(device, clock)
+        inside = _inside(tree, opener, busy, idle, clock)
+        notices = _watched(outside, words, busy, idle)
+        if inside.meter is None or total_name(inside.meter.domains) in ("node", "battery"):
+            _close(inside.meter)
+            return Found(Chosen(outside, [domain.name for domain in outside.domains]), None, (), notices)
+        doubt = _compared(inside.meter, outside, busy, clock)
+        if doubt is not None:
+            raise MeterError(doubt.reason, f"Look whether this machine is plugged into {words}")
+        both = Beside(inside.meter, outside)
+        believed = Chosen(both, [domain.name for domain in both.domains])
+        return replace(inside, meter=believed, notices=(*inside.notices, *notices))
+    except BaseException as error:
+        _close(inside.meter)
+        _close(outside)
+        if isinstance(error, MeterError):
+            why = error.unavailable
+            raise TautoError(why.reason, f"{why.remedy}, or unset {OUTSIDE_VARIABLE}") from error
+        raise
+
+
+def _watched(outside: OutsideMeter, words: str, busy: Busy, idle: Busy) -> tuple[str, ...]:
+    """Notices on a meter that was seen at rest and at work, each for as long as its figure may be late."""
+    lag = outside.lag_seconds
+    say(f"watching the meter {words} for {2 * lag:.0f} s, at rest and while a CPU works")
+    idle(lag)
+    rest = outside.watts
+    busy(lag)
+    work = outside.watts
+    if abs(work / rest - 1) >= _NO_REACTION:
+        return ()
+    return (
+        f"the meter {words} shows {work:.4g} W while a CPU works and {rest:.4g} W while it does not: look "
+        "whether this machine is plugged into it",
+    )
+
+
+def _close(meter: Meter | None) -> None:
+    if meter is not None:
+        meter.close()
+
+
 # -- where we run --
 
 _CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv")
 _CONTAINER_WORDS = ("docker", "kubepods", "libpod", "lxc", "containerd")
-_IN_A_VM = "Measure on the host, or have it pass its meters in (QEMU: -accel kvm,rapl=true)"
+_IN_A_VM = (
+    "Measure on the host, have it pass its meters in (QEMU: -accel kvm,rapl=true), or name a smart plug in "
+    f"{OUTSIDE_VARIABLE}"
+)
 
 
 @dataclass(frozen=True)
@@ -254,16 +338,22 @@ def _disagreement(
         if other is None or isinstance(other, Unavailable):
             continue
         try:
-            ours_before, theirs_before, begun = meter.read(), other.read(), clock()
-            busy(PROBE_SECONDS)
-            ours, theirs, seconds = meter.read(), other.read(), clock() - begun
+            doubt = _compared(meter, other, busy, clock)
         except MeterError:
             continue
         finally:
             other.close()
-        if (doubt := _apart(meter, other, (ours_before, ours), (theirs_before, theirs), seconds)) is not None:
+        if doubt is not None:
             return doubt
     return None
+
+
+def _compared(meter: Chosen, other: Meter, busy: Busy, clock: Callable[[], float]) -> Unavailable | None:
+    """What both show while a CPU works, if that cannot both be true. MeterError where one fails."""
+    ours_before, theirs_before, begun = meter.read(), other.read(), clock()
+    busy(PROBE_SECONDS)
+    ours, theirs, seconds = meter.read(), other.read(), clock() - begun
+    return _apart(meter, other, (ours_before, ours), (theirs_before, theirs), seconds)
 
 
 Readings = tuple[Mapping[str, float], Mapping[str, float]]

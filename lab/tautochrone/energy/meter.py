@@ -32,6 +32,12 @@ The fastest register overflows after 65.5 kJ (32 bits of 15.26 µJ): 234 s at 28
 overflows between two readings would look like one.
 """
 
+OUTSIDE_VARIABLE = "TAUTO_METER"
+"""The environment variable that names a meter outside of the machine."""
+
+LAGS_OF_A_RUN = 10.0
+"""A run must last so many times the lag of its meter: then at most a tenth of what it adds is missing."""
+
 _REGISTER_VALUES = 2**32
 
 
@@ -73,13 +79,15 @@ class MeterError(Exception):
 
 
 class Meter(Protocol):
-    """Counts joules. ``source``: perf, powercap, hwmon or battery.
+    """Counts joules. ``source``: perf, powercap, hwmon, battery or outside.
 
     ``integrates``: it knows watts alone, so its joules are better the more often it is read.
+    ``lag_seconds``: how much later it may show what is drawn; of short runs it shows what was before them.
     """
 
     source: str
     integrates: bool
+    lag_seconds: float = 0.0
 
     @property
     def domains(self) -> tuple[Domain, ...]: ...
@@ -99,6 +107,7 @@ class Chosen:
         self.inner = inner
         self.source = inner.source
         self.integrates = inner.integrates
+        self.lag_seconds = inner.lag_seconds
         self._names = frozenset(names)
 
     @property
@@ -110,6 +119,27 @@ class Chosen:
 
     def close(self) -> None:
         self.inner.close()
+
+
+class Beside(Meter):
+    """A meter of packages or the platform, and one of the node beside it. The total is the first one's."""
+
+    def __init__(self, inside: Chosen, outside: Meter) -> None:
+        self._inside, self._outside = inside, outside
+        self.source = inside.source
+        self.integrates = inside.integrates
+        self.lag_seconds = outside.lag_seconds
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        return (*self._inside.domains, *self._outside.domains)
+
+    def read(self) -> Mapping[str, float]:
+        return {**self._inside.read(), **self._outside.read()}
+
+    def close(self) -> None:
+        self._inside.close()
+        self._outside.close()
 
 
 def counted(domains: Iterable[Domain]) -> tuple[Domain, ...]:
@@ -184,6 +214,24 @@ class Integral:
         self._joules += (seconds - self._seconds) * (watts + self._watts) / 2.0
         self._seconds, self._watts = seconds, watts
         return self._joules
+
+
+class Held:
+    """Watts that hold until the next figure comes, made into joules: they never stand still or go back."""
+
+    def __init__(self, seconds: float, watts: float) -> None:
+        self.seconds = seconds
+        self.watts = watts
+        self._joules = 0.0
+
+    def take(self, seconds: float, watts: float) -> None:
+        """A new figure, which holds from now on."""
+        self._joules = self.joules(seconds)
+        self.seconds, self.watts = seconds, watts
+
+    def joules(self, seconds: float) -> float:
+        """Joules since the first figure, until now."""
+        return self._joules + (seconds - self.seconds) * self.watts
 
 
 # -- the files that meters are read from --

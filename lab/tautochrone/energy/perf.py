@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tautochrone.energy.meter import Domain, Kind, MeterError, Tree, Unavailable
+from tautochrone.energy.meter import Domain, Kind, Meter, MeterError, Tree, Unavailable
 from tautochrone.energy.powercap import package_tdp_watts
 from tautochrone.measuring.inside.counters import open_event
 from tautochrone.options import parse_cpus
@@ -68,7 +68,7 @@ class KernelEvent:
             os.close(descriptor)
 
 
-class PerfMeter:
+class PerfMeter(Meter):
     """The energy events that the kernel lets us open."""
 
     source = "perf"

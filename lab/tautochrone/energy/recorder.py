@@ -16,6 +16,7 @@ import msgspec
 
 from tautochrone.energy.find import Found
 from tautochrone.energy.meter import (
+    LAGS_OF_A_RUN,
     REREAD_SECONDS,
     Domain,
     Meter,
@@ -25,6 +26,7 @@ from tautochrone.energy.meter import (
     total_joules,
     total_name,
 )
+from tautochrone.errors import warn_once
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Executor, RunResult
 from tautochrone.measuring.sampler import leave_cpus_of
@@ -58,7 +60,7 @@ class Recording:
     """What one stretch took.
 
     ``joules`` is the total of the domains that may be added (`meter.counted`), or None with the reason in
-    ``unavailable``.
+    ``unavailable``. ``notice``: what to know of joules that are there.
     """
 
     source: str
@@ -68,6 +70,7 @@ class Recording:
     joules: float | None = None
     domain_joules: Mapping[str, float] = field(default_factory=dict)
     unavailable: Unavailable | None = None
+    notice: str | None = None
     sampler_cpu_seconds: float = 0.0
     sampler_cpu: int | None = None
 
@@ -141,6 +144,7 @@ class EnergyRecorder:
             recording.unavailable = _doubt(recording)
         if recording.unavailable is None:
             recording.joules = total_joules(recording.domains, recording.domain_joules)
+            recording.notice = _late(self._meter, recording.seconds)
         self._own_cpu_seconds += time.thread_time() - before
         recording.sampler_cpu_seconds = self._own_cpu_seconds
 
@@ -190,6 +194,17 @@ def _doubt(recording: Recording) -> Unavailable | None:
     return None
 
 
+def _late(meter: Meter, seconds: float) -> str | None:
+    """What a meter that lags makes of a run of this length; None where that matters little."""
+    shortest = LAGS_OF_A_RUN * meter.lag_seconds
+    if seconds >= shortest:
+        return None
+    return (
+        f"the meter outside shows what is drawn up to {meter.lag_seconds:g} s later: in a run of less than "
+        f"{shortest:g} s more than a tenth of its joules may be those of the time before"
+    )
+
+
 def _longest_still(samples: Sequence[Sample], name: str) -> tuple[float, float]:
     """Begin and length of the longest stretch over which a domain's joules stayed the same, in seconds."""
     longest = (0.0, 0.0)
@@ -231,8 +246,13 @@ class IdleLog:
         self._last_ended = float("-inf")
 
     def measure(self, seconds: float = IDLE_SECONDS) -> None:
-        """Do nothing for `seconds` and note what that took. A meter that fails leaves nothing behind."""
+        """Do nothing for `seconds` and note what that took. A meter that fails leaves nothing behind.
+
+        One that lags is waited for first: it still shows what was drawn before.
+        """
         before = len(self._watts)
+        if self._meter.lag_seconds > 0.0:
+            self._sleep(self._meter.lag_seconds)
         for _ in range(_IDLE_PARTS):
             with EnergyRecorder(self._meter, clock=self._clock) as recording:
                 self._sleep(seconds / _IDLE_PARTS)
@@ -322,6 +342,8 @@ class MeteredExecutor:
         with EnergyRecorder(meter) as recording:
             self._has_run = True
             result = self._inner.run(configuration, time_limit)
+        if recording.notice is not None:
+            warn_once(recording.notice)
         idle = self._idle.power() if self._idle is not None else None
         return msgspec.structs.replace(result, energy=energy_record(recording, idle))
 

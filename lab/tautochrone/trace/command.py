@@ -245,7 +245,8 @@ def as_record(traced: Traced, judged: findings.Findings) -> TraceRecord:
 
 
 def _say(traced: Traced, judged: findings.Findings, request: TraceRequest, services: TraceServices) -> None:
-    for error in (traced.threads.error, traced.load.error, left_running_words(traced.ended) or None):
+    notice = traced.energy.notice if traced.energy is not None else None
+    for error in (traced.threads.error, traced.load.error, left_running_words(traced.ended) or None, notice):
         if error is not None:
             print(f"tauto: warning: {printable(str(error))}", file=services.messages)
     print(printable(judged.advice), file=services.messages)
