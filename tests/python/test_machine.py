@@ -536,3 +536,15 @@ def test_the_page_leaves_a_listed_meter_to_the_probe(fake: Reader) -> None:
         assert facts["Energy meter"] == "listed, but not probed"
     facts = dict(machine_view.build(fake("container_v2").to_dict(), []).facts)
     assert facts["Energy meter"].startswith("unavailable: ")
+
+
+def test_a_meter_outside_is_named(fake: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    def shown() -> str:
+        table = io.StringIO()
+        render_table(fake("container_v2"), Console(file=table, width=200))
+        return table.getvalue()
+
+    assert "Energy cannot be measured" in shown()
+    monkeypatch.setenv("TAUTO_METER", "shelly:[::1]")
+    assert "shelly:[::1] (TAUTO_METER); tauto energy asks it" in shown()
+    assert "Energy cannot be measured" not in shown()

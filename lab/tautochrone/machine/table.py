@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,6 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from tautochrone import text
+from tautochrone.energy.meter import OUTSIDE_VARIABLE
+from tautochrone.errors import printable
 from tautochrone.machine.advice import advise
 from tautochrone.machine.record import Cpu, Machine, Measured, MeasuredCpu, StreamPoint
 from tautochrone.options import format_cpus
@@ -29,7 +32,8 @@ def render_table(machine: Machine, console: Console) -> None:
         console.print(_costs(machine.measured))
     else:
         console.print("Nothing was measured: add --measure quick", style="dim")
-    if findings := advise(machine):
+    outside = os.environ.get(OUTSIDE_VARIABLE)
+    if findings := [one for one in advise(machine) if not (outside and one.topic == "energy")]:
         grid = text.names_and_words(style="")
         for finding in findings:
             grid.add_row("•", str(finding))
@@ -58,6 +62,9 @@ def _facts(machine: Machine) -> Table:
     inside = [f"virtual machine ({machine.hypervisor})"] if machine.hypervisor else []
     inside += ["container"] if machine.container else []
     grid.add_row("system", ", ".join([f"Linux {machine.kernel}", *inside]))
+    if outside := os.environ.get(OUTSIDE_VARIABLE):
+        words = f"{printable(outside)} ({OUTSIDE_VARIABLE}); tauto energy asks it"
+        grid.add_row("energy meter", Text(words))
     return grid
 
 
