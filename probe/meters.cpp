@@ -63,7 +63,8 @@ availability refused(const file_tree& files, bool container) {
 }
 
 constexpr std::string_view vm_remedy =
-    "measure on the host, or have it pass its meters in (QEMU: -accel kvm,rapl=true)";
+    "measure on the host, have it pass its meters in (QEMU: -accel kvm,rapl=true), or name a smart plug in "
+    "TAUTO_METER";
 
 energy_meter meter(const file_tree& files, std::string name, std::string source, std::string path,
                    const std::string& file_to_read, const std::optional<std::string>& hypervisor) {
