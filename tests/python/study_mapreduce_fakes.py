@@ -51,6 +51,9 @@ class ModelExecutor(FakeExecutor):
     seconds_per_byte: float = SECONDS_PER_BYTE
     collapse: bool = False
     sleeps: list[dict[str, Any]] = field(default_factory=list)
+    waits: dict[str, float] = field(default_factory=dict)  # the share by library; else the model's
+    stretch: float = 1.0  # of a task beside others
+    hertz: dict[str, float] = field(default_factory=dict)  # by library, of the clock; else it is not counted
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         """Answer; a run with --trace writes a file, and is none that is measured."""
@@ -59,7 +62,13 @@ class ModelExecutor(FakeExecutor):
             self.configurations.pop()
             if result.error is None:
                 Path(configuration.command[-1]).write_text('{"traceEvents":[]}')
-            return msgspec.structs.replace(result, record={**result.record, "sleeps": self.sleeps})
+            result = msgspec.structs.replace(result, record={**result.record, "sleeps": self.sleeps})
+        hertz = self.hertz.get(str(configuration.settings.get("library")))
+        if hertz is not None:
+            counters = {"cycles": round(0.5 * hertz), "scope": "user and kernel"}
+            result = msgspec.structs.replace(
+                result, counters=counters, user_seconds=0.375, system_seconds=0.125
+            )
         return result
 
     def probed(self, settings: dict[str, Any]) -> dict[str, Any]:
@@ -81,8 +90,12 @@ class ModelExecutor(FakeExecutor):
             "library_version": "1.0",
             "seconds": seconds,
             "task_seconds": alone,
-            "useful_seconds": tasks * alone,
-            "waiting_share": (waiting := max(0.0, 1 - tasks * alone / (len(cpus) * seconds))),
+            "useful_seconds": tasks * alone * (self.stretch if settings["runtime"] != "serial" else 1.0),
+            "waiting_share": (
+                waiting := self.waits.get(
+                    settings["library"], max(0.0, 1 - tasks * alone / (len(cpus) * seconds))
+                )
+            ),
             "starting_share": 0.25 * waiting,
             "between_share": 0.125 * waiting,
             "unfed_share": 0.125 * waiting,

@@ -341,6 +341,47 @@ def test_parts_of_the_waiting_are_what_the_rows_tell(tmp_path: Path) -> None:
         assert waits.whole_tasks + waits.uneven == pytest.approx(0.375 * one.waiting_share)
 
 
+def test_a_lower_clock_explains_its_part_of_a_longer_task(tmp_path: Path) -> None:
+    lab = laboratory()
+    lab.executor.hertz = {"serial": 4e9, "qt": 2e9}
+    analysis = MapReduce.measure(request(tmp_path, report=True), lab.services)
+    for cell in analysis.cells:
+        for one in cell.configurations:
+            clock = {"serial": 4e9, "qt": 2e9}.get(one.runtime)
+            assert one.clock_hertz == (None if clock is None else pytest.approx(clock))
+            assert one.stretch_by_clock == (None if clock is None else pytest.approx(4e9 / clock))
+    assert "by the clock" in json.dumps(embedded((tmp_path / "report.html").read_text())["columns"])
+
+
+def test_without_cycles_no_clock_is_shown(tmp_path: Path) -> None:
+    lab = laboratory()
+    analysis = MapReduce.measure(request(tmp_path, report=True), lab.services)
+    assert {one.clock_hertz for cell in analysis.cells for one in cell.configurations} == {None}
+    assert "by the clock" not in json.dumps(embedded((tmp_path / "report.html").read_text())["columns"])
+
+
+@pytest.mark.parametrize(
+    ("hertz", "holds", "words"),
+    [
+        ({}, True, "cycles are not counted"),
+        ({"qt": 3e9, "tbb": 3.6e9}, True, "3.00 and 3.60 GHz"),
+        ({"qt": 3e9, "tbb": 3.1e9}, False, "3.00 and 3.10 GHz"),
+    ],
+)
+def test_the_clock_decides_with_the_waiting_where_it_is_counted(
+    tmp_path: Path, hertz: dict[str, float], holds: bool, words: str
+) -> None:
+    lab = laboratory(machine=machine(32))
+    lab.executor.hertz = hertz
+    lab.executor.waits = {"qt": 0.6, "tbb": 0.3}
+    lab.executor.stretch = 2.0
+    asked = request(tmp_path, workloads=PUBLISHED, peers=("qt", "tbb"), threads=(1, 32))
+    analysis = MapReduce.measure(asked, lab.services)
+    (fifth,) = (one for one in analysis.claims if one.id == "M5")
+    assert fifth.holds is holds
+    assert words in fifth.ours + fifth.note
+
+
 def test_report_says_where_threads_slept(tmp_path: Path) -> None:
     lab = laboratory()
     lab.executor.sleeps = [{"place": "QBasicMutex::lockInternal()", "threads": 0.5, "addresses": 1}]

@@ -42,7 +42,8 @@ class EnergyRequest:
     Core-seconds are reported too; joules where there is a meter.
 
     The meter is probed with a busy loop before it is believed; without one there is a reason and a remedy,
-    and no joules. TAUTO_METER=shelly:HOST, and other forms, name a smart plug or a serial meter. The table goes to standard error, the exit status is the command's.
+    and no joules. TAUTO_METER=shelly:HOST, and other forms, name a smart plug or a serial meter. The table
+    goes to standard error, the exit status is the command's.
 
     \b
     Examples:

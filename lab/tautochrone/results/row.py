@@ -113,6 +113,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     error: Failure | None = None
 
 
+_LEAST_SECONDS_OF_A_CLOCK = 0.02
+
 FIELDS = Row.__struct_fields__
 REQUIRED = ("schema", "run", "study", "config_id", "round", "seconds", "error")
 
@@ -165,6 +167,19 @@ def seconds_of(row: Row) -> float:
     if row.seconds is None:
         raise ValueError(f"run {row.run} ended in an error: it has no seconds")
     return row.seconds
+
+
+def clock_of(row: Row) -> float | None:
+    """The mean clock of the CPUs while the program was on them, in Hz: cycles by CPU time.
+
+    None where they were not counted, or the CPU time is too short for the kernel's ticks.
+    """
+    counters = row.counters or {}
+    cycles = counters.get("cycles")
+    seconds = row.user_seconds if counters.get("scope") == "user" else cpu_seconds_of(row)
+    if not isinstance(cycles, int | float) or seconds is None or seconds < _LEAST_SECONDS_OF_A_CLOCK:
+        return None
+    return cycles / seconds
 
 
 def cpu_seconds_of(row: Row) -> float | None:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from tautochrone import verdicts
-from tautochrone.results.row import SCREENING, Row, seconds_of
+from tautochrone.results.row import SCREENING, Row, clock_of, seconds_of
 from tautochrone.verdicts import Ratio, as_ratio
 
 OURS = "tautochrone"
@@ -53,6 +53,11 @@ class RunsOfOne:
     def detail(self) -> Mapping[str, Any]:
         """What the runner printed of the last measured run beside its result."""
         return self.last.detail if self.last is not None else {}
+
+    @property
+    def clock_hertz(self) -> float | None:
+        """The clock in the last measured run, see `clock_of`."""
+        return clock_of(self.last) if self.last is not None else None
 
     @property
     def workers(self) -> Sequence[Mapping[str, Any]]:

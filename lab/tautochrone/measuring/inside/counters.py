@@ -29,6 +29,7 @@ _CLOSE_ON_EXEC = 8
 _ATTRIBUTE_BYTES = 64  # the first published size of perf_event_attr, which every kernel accepts
 
 HARDWARE: Mapping[str, tuple[int, int]] = {
+    "cycles": (_HARDWARE, 0),  # by the CPU time they give the clock
     "cache_references": (_HARDWARE, 2),
     "cache_misses": (_HARDWARE, 3),
     "llc_loads": (_CACHE, _LAST_LEVEL_LOADS),
@@ -66,6 +67,9 @@ class Counters:
         """
         values = {name: self._read(name) for name in (*HARDWARE, *SOFTWARE)}
         self.close()
+        if values["cycles"] == 0 and cpu_seconds > _NO_ZERO_AFTER_SECONDS:
+            values["cycles"] = None
+            self._reasons["cycles"] = f"cycles reads 0 after {cpu_seconds:.2f} s of work"
         for name, misses in _MISSES_OF.items():
             if values[name] == 0 and cpu_seconds > _NO_ZERO_AFTER_SECONDS:
                 values[name] = values[misses] = None

@@ -142,6 +142,12 @@ class CellRuns:
         alone = [1.0 / speed for speed in self.speeds[:threads]]
         return self.tasks / models.whole_tasks_seconds(self.tasks, alone)
 
+    def stretch_by_clock(self, contender: Contender) -> float | None:
+        """How many times lower the clock is than that of one thread: a part of `stretch`."""
+        alone = self.serial.clock_hertz if self.serial is not None else None
+        here = contender.clock_hertz
+        return alone / here if alone is not None and here else None
+
     def waiting(self, contender: Contender) -> Waiting | None:
         """Where its CPUs' time goes without a task; None where its runner did not tell."""
         names = ("starting", "between", "unfed", "ending", "returning", "waiting")
@@ -253,6 +259,8 @@ def _configuration(contender: Contender, runs: CellRuns) -> TaskConfiguration:
         voluntary_switches=contender.median("voluntary_switches"),
         involuntary_switches=contender.median("involuntary_switches"),
         stretch=contender.stretch,
+        stretch_by_clock=runs.stretch_by_clock(contender),
+        clock_hertz=contender.clock_hertz,
         **measured_fields(contender, longest(each.seconds for each in runs.contenders)),
     )
 

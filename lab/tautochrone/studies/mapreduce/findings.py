@@ -56,6 +56,10 @@ class TaskConfiguration(Measured, frozen=True, kw_only=True):
     voluntary_switches: float | None = None  # context switches of one repetition
     involuntary_switches: float | None = None
     stretch: float | None = None  # how many times longer a task takes beside the others than alone
+    stretch_by_clock: float | None = None  # of that, by a lower clock; the rest are caches and memory
+    clock_hertz: float | None = (
+        None  # of the CPUs while the program was on them; None: cycles are not counted
+    )
 
 
 class LawPoint(msgspec.Struct, frozen=True):

@@ -62,6 +62,7 @@ _COLUMNS: tuple[Column, ...] = (
     ("involuntary", "displaced", "number"),
     ("stretch", "task × alone", "number"),
 )
+_CLOCK: Column = ("clock", "by the clock", "number")  # only where cycles were counted
 
 
 class _Series(NamedTuple):
@@ -109,7 +110,12 @@ def parts(analysis: MapReduceAnalysis) -> Parts:
         _charts(analysis, tables),
         situations=tables.situations,
         configurations=records,
-        columns=(*_COLUMNS, *spent.columns(records), *LAST_COLUMNS),
+        columns=(
+            *_COLUMNS,
+            *([_CLOCK] if any(record["clock"] is not None for record in records) else []),
+            *spent.columns(records),
+            *LAST_COLUMNS,
+        ),
         # one kind of tasks at first: times of different ones in one list say nothing
         filters=[
             Filter("work", "Tasks", work, tables.workloads[0] if work else ""),
@@ -602,6 +608,7 @@ def _configurations(analysis: MapReduceAnalysis, tables: _Tables) -> list[Record
             voluntary=spent.short(configuration.voluntary_switches),
             involuntary=spent.short(configuration.involuntary_switches),
             stretch=spent.short(configuration.stretch),
+            clock=spent.short(configuration.stretch_by_clock),
         )
         | spent.record(configuration.spent)
         for cell in analysis.cells
