@@ -28,6 +28,7 @@ from tautochrone.energy.meter import (
     Overflowing,
     Tree,
     counted,
+    platform_joules,
     total_joules,
     total_name,
 )
@@ -115,6 +116,7 @@ def test_intel_client_adds_package_and_memory_and_keeps_psys_cores_and_graphics_
     joules = meter.read()
     assert joules == {"package-0": 45.5, "core-0": 34.25, "gpu-0": 1.5, "dram-0": 2.25, "psys": 90.5}
     assert total_joules(meter.domains, joules) == 45.5 + 2.25
+    assert platform_joules(meter.domains, joules) == 90.5
     assert total_name(meter.domains) == "package + dram"
     assert [kind for kind, _, _ in events.opened] == [9] * 5
     meter.close()
@@ -124,6 +126,8 @@ def test_intel_client_adds_package_and_memory_and_keeps_psys_cores_and_graphics_
 def test_hybrid_and_old_kernels_without_a_package_event_have_psys_as_total(intel: Path) -> None:
     found, _ = found_by_perf(intel, {("energy-psys", 0): [1.0, 1.0, 4.25, 10.5]})
     assert total(found) == 9.5
+    meter = meter_of(found)
+    assert platform_joules(meter.domains, {"psys": 9.5}) is None  # it is the total
 
 
 def test_events_that_the_kernel_keeps_for_the_administrator(intel: Path) -> None:

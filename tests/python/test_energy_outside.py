@@ -31,6 +31,7 @@ from tautochrone.energy.meter import (
     Held,
     MeterError,
     Tree,
+    platform_joules,
     total_joules,
     total_name,
 )
@@ -542,6 +543,7 @@ def test_packages_stay_the_total_beside_a_plug(
     assert [domain.name for domain in meter.domains] == ["package-0", "shelly"]
     joules = meter.read()
     assert total_joules(meter.domains, joules) == joules["package-0"]
+    assert platform_joules(meter.domains, joules) == joules["shelly"]
     messages = io.StringIO()
     services = EnergyServices(find=lambda: found, messages=messages)
     request = EnergyRequest(command=(sys.executable, "-S", "-c", "pass"), idle_seconds=0.0)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+import msgspec
 
 from measuring import MACHINE, changed, row
 from tautochrone.report import energy, page, spent
@@ -72,6 +75,32 @@ def test_the_heading_says_whether_the_fastest_is_the_thriftiest() -> None:
     assert heading(agree) == "The fastest configuration also takes the least energy"
     assert heading(differ) == "The fastest configuration does not take the least energy"
     assert heading(agree + differ).endswith("in 1 of 2 cases")
+
+
+def test_the_platform_is_drawn_above_the_processor_where_both_were_metered() -> None:
+    alone = [metered("a", 1.0, 5.0), metered("b", 2.0, 4.0)]
+    both = [
+        msgspec.structs.replace(one, energy=one.energy | {"platform_joules": 99.0 * times})
+        for one, times in zip(alone, (3.0, 4.0), strict=True)
+    ]
+    assert [one.platform for one in energy.points(both)] == [15.0, 16.0]
+    part = energy.build(both)
+    assert [record["platform"] for record in part.tables["energy"]] == [15.0, 16.0]
+    assert "the hollow ones above them the whole machine" in part.figures[0].explanation
+    assert "platform" in json.dumps(part.charts["energy"])
+    part = energy.build(alone)
+    assert "hollow" not in part.figures[0].explanation
+    assert "platform" not in json.dumps(part.charts["energy"])
+
+
+def test_a_column_of_the_platform_is_there_where_it_was_metered() -> None:
+    rows = [metered("a", 1.0, 5.0)]
+    records = [spent.record(spent_of(rows, 1.0))]
+    assert "platform" not in [name for name, _, _ in spent.columns(records)]
+    beside = [msgspec.structs.replace(rows[0], energy=rows[0].energy | {"platform_joules": 198.0})]
+    records = [spent.record(spent_of(beside, 1.0))]
+    assert spent.columns(records)[-1][0] == "platform"
+    assert records[0]["platform"] == 10.0
 
 
 def test_the_part_stands_in_a_studys_page() -> None:

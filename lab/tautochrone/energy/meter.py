@@ -161,6 +161,18 @@ def total_joules(domains: Iterable[Domain], joules: Mapping[str, float]) -> floa
     return sum(joules[domain.name] for domain in parts) if parts else None
 
 
+def platform_joules(domains: Iterable[Domain], joules: Mapping[str, float]) -> float | None:
+    """Of the whole machine, where the total is that of the packages and something else counts it all."""
+    domains = tuple(domains)
+    if all(domain.kind != "package" for domain in domains):
+        return None
+    for kind in ("psys", "node"):
+        whole = [joules[domain.name] for domain in domains if domain.kind == kind]
+        if whole:
+            return sum(whole)
+    return None
+
+
 def total_name(domains: Iterable[Domain]) -> str:
     """What the total holds, for people: "package + dram", "psys"."""
     return " + ".join(dict.fromkeys(domain.kind for domain in counted(domains)))

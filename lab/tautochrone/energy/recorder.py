@@ -23,6 +23,7 @@ from tautochrone.energy.meter import (
     MeterError,
     Unavailable,
     counted,
+    platform_joules,
     total_joules,
     total_name,
 )
@@ -296,6 +297,7 @@ def energy_record(
         "source": recording.source,
         "total": total_name(recording.domains),
         "domain_joules": dict(recording.domain_joules),
+        "platform_joules": platform_joules(recording.domains, recording.domain_joules),
         **of_run,
         "sampler_cpu_seconds": recording.sampler_cpu_seconds,
     }

@@ -15,13 +15,26 @@ import msgspec
 
 from tautochrone import text
 from tautochrone.report.charts import Chart
-from tautochrone.report.drawing import INK, Layers, finished, layered, log_axis, marks, numbers, tips
+from tautochrone.report.drawing import (
+    INK,
+    Layers,
+    color,
+    finished,
+    layered,
+    log_axis,
+    marks,
+    numbers,
+    shape,
+    tips,
+)
 from tautochrone.report.palette import RuntimeStyle, runtime_key, styles
 from tautochrone.report.parts import Choice, Figure, Record, View
 from tautochrone.results.row import SCREENING, Row, seconds_of
-from tautochrone.results.spent import measured_joules, why_not_measured
+from tautochrone.results.runs import median_known
+from tautochrone.results.spent import measured_joules, platform_joules, why_not_measured
 
 NAME = "energy"
+_PLATFORM = " Filled marks are the processor’s energy, the hollow ones above them the whole machine’s."
 _ENERGY_LABEL = "replace(format(datum.value, '~s'), /([0-9.]+)/, '$1 ') + 'J'"
 
 
@@ -34,6 +47,7 @@ class Point(msgspec.Struct, frozen=True):
     seconds: float
     joules: float
     runs: int
+    platform: float | None = None  # of the whole machine, where `joules` are its packages'
     front: bool = False
 
 
@@ -64,6 +78,7 @@ def points(rows: Sequence[Row]) -> list[Point]:
                 seconds=median(seconds_of(one) for one, _ in of_one),
                 joules=median(joules for _, joules in of_one),
                 runs=len(of_one),
+                platform=median_known(platform_joules(one) for one, _ in of_one),
             )
         )
     return [msgspec.structs.replace(one, front=_is_front(one, found)) for one in found]
@@ -84,6 +99,7 @@ def build(rows: Sequence[Row]) -> EnergyPart:
         explanation=(
             "Each mark is a configuration: to the left is faster, further down takes less energy. The line "
             "joins the Pareto front: what lies on it cannot be beaten in one without losing in the other."
+            + (_PLATFORM if numbers(table, "platform") else "")
         ),
         views=[View("", {"situation": 0, "cell": 0}, "Energy against time of each configuration")],
         line_legend=[("dashed", "Pareto front")],
@@ -128,28 +144,38 @@ def _record(one: Point, cell: int) -> Record:
         "watts_text": text.quantity(one.joules / one.seconds, "W"),
         "runs": one.runs,
         "front": one.front,
+        "platform": one.platform,
+        "platform_text": text.UNKNOWN if one.platform is None else text.quantity(one.platform, "J"),
     }
 
 
 def _draw(table: Sequence[Record], look: list[RuntimeStyle]) -> Layers:
     x = log_axis(alt.X, "seconds", numbers(table, "seconds"), "time", padding=1.2)
-    y = log_axis(alt.Y, "joules", numbers(table, "joules"), "energy", label=_ENERGY_LABEL, padding=1.2)
+    every = [*numbers(table, "joules"), *numbers(table, "platform")]
+    y = log_axis(alt.Y, "joules", every, "energy", label=_ENERGY_LABEL, padding=1.2)
     here = alt.Chart(alt.NamedData(name=NAME)).transform_filter("datum.cell === cell")
+    beside = ["platform_text:N of the platform"] if numbers(table, "platform") else []
     tooltip = tips(
         "configuration:N configuration",
         "seconds_text:N time",
         "joules_text:N energy",
+        *beside,
         "watts_text:N mean power",
         "runs:Q runs",
     )
     front = here.transform_filter("datum.front").mark_line(
         interpolate="step-after", stroke=INK, strokeDash=[6, 4], strokeWidth=1.5, opacity=0.7
     )
-    return layered(
+    drawn = here.transform_filter("indexof(hidden, datum.runtime) < 0")
+    layers = [
         front.encode(x=x, y=y, order=alt.Order("seconds:Q")),
-        marks(
-            here.transform_filter("indexof(hidden, datum.runtime) < 0"), look, 90, x=x, y=y, tooltip=tooltip
-        ),
-        height=360,
-        cell=0,
-    )
+        marks(drawn, look, 90, x=x, y=y, tooltip=tooltip),
+    ]
+    if beside:
+        known = drawn.transform_filter("isValid(datum.platform)")
+        whole = known.mark_point(filled=False, size=90, strokeWidth=1.5)
+        line = known.mark_rule(strokeWidth=1, opacity=0.5)
+        up = log_axis(alt.Y, "platform", every, "energy", label=_ENERGY_LABEL, padding=1.2)
+        layers.append(line.encode(x=x, y=y, y2="platform:Q", color=color(look)))
+        layers.append(whole.encode(x=x, y=up, color=color(look), shape=shape(look), tooltip=tooltip))
+    return layered(*layers, height=360, cell=0)

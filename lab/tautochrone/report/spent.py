@@ -15,6 +15,8 @@ ENERGY_COLUMNS: tuple[Column, ...] = (
     ("edp", "EDP, Js", "number"),
     ("ed2p", "ED²P, Js²", "number"),
 )
+PLATFORM_COLUMN: Column = ("platform", "E platform, J", "number")
+_ALL_COLUMNS = (*ENERGY_COLUMNS, PLATFORM_COLUMN)
 _STAND_IN_COLUMNS: tuple[Column, ...] = (
     ("cpu_seconds", "CPU time of a run", "time"),
     ("core_seconds", "core time of a run", "time"),
@@ -24,7 +26,8 @@ _STAND_IN_COLUMNS: tuple[Column, ...] = (
 def columns(records: Sequence[Record]) -> tuple[Column, ...]:
     """Those of the energy where something was metered, else those that stand in for it, if there are any."""
     if metered(records):
-        return ENERGY_COLUMNS
+        beside = any(one.get("platform") is not None for one in records)
+        return _ALL_COLUMNS if beside else ENERGY_COLUMNS
     return tuple(
         column for column in _STAND_IN_COLUMNS if any(one.get(column[0]) is not None for one in records)
     )
@@ -36,13 +39,13 @@ def metered(records: Sequence[Record]) -> bool:
 
 
 def joules_record(found: Joules | None) -> Record:
-    """The cells of `ENERGY_COLUMNS`; null where nothing was metered."""
+    """The cells of `ENERGY_COLUMNS` and `PLATFORM_COLUMN`; null where nothing was metered."""
     values = (
-        (found.run, found.mean_watts, found.net, found.common, found.edp, found.ed2p)
+        (found.run, found.mean_watts, found.net, found.common, found.edp, found.ed2p, found.platform)
         if found is not None
-        else (None,) * len(ENERGY_COLUMNS)
+        else (None,) * len(_ALL_COLUMNS)
     )
-    return {name: short(value) for (name, _, _), value in zip(ENERGY_COLUMNS, values, strict=True)}
+    return {name: short(value) for (name, _, _), value in zip(_ALL_COLUMNS, values, strict=True)}
 
 
 def record(found: Spent | None) -> Record:

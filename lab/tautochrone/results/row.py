@@ -41,7 +41,8 @@ class Energy(msgspec.Struct, frozen=True, kw_only=True):
     """What a row's `energy` says of joules; see `spent.Figures` for what each figure means.
 
     `status`: "measured", "unavailable" or "doubted" (both with `reason` and `remedy`), or "estimated".
-    `joules` is the whole process's; `work_joules` is the mean power times the row's seconds.
+    `joules` is the whole process's; `work_joules` is the mean power times the row's seconds. Where `joules`
+    are those of the packages, `platform_joules` are the whole machine's, if something counts them.
     """
 
     status: str | None = None
@@ -50,6 +51,7 @@ class Energy(msgspec.Struct, frozen=True, kw_only=True):
     source: str | None = None
     total: str | None = None
     domain_joules: dict[str, Figure] = {}
+    platform_joules: Figure | None = None
     joules: Figure | None = None
     work_joules: Figure | None = None
     mean_watts: Figure | None = None

@@ -133,6 +133,14 @@ def measured_joules(row: Row) -> float | None:
     return energy.joules if energy.work_joules is None else energy.work_joules
 
 
+def platform_joules(row: Row) -> float | None:
+    """What the whole machine took meanwhile, where :func:`measured_joules` are those of its packages."""
+    joules, energy = measured_joules(row), energy_of(row)
+    if joules is None or energy.platform_joules is None or not energy.joules:
+        return None
+    return joules * energy.platform_joules / energy.joules
+
+
 class Joules(msgspec.Struct, frozen=True, kw_only=True):
     """What a meter said of the work that a row's seconds time; medians over the rounds."""
 
@@ -142,6 +150,7 @@ class Joules(msgspec.Struct, frozen=True, kw_only=True):
     common: float | None  # with idle power up to the longest time of what it is compared with
     edp: float
     ed2p: float
+    platform: float | None = None  # the whole machine's meanwhile, where `run` is that of its packages
 
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,6 +178,7 @@ def joules_of(rows: Sequence[Row], longest_seconds: float | None) -> Joules | No
         common=median_known(run.common_joules for run in runs),
         edp=statistics.median(run.edp_joule_seconds for run in runs),
         ed2p=statistics.median(run.ed2p_joule_seconds2 for run in runs),
+        platform=median_known(platform_joules(row) for row in rows),
     )
 
 
