@@ -110,6 +110,9 @@ json of_measurements(const measurements& m) {
                 {"spacing_bytes", point.spacing_bytes > 0 ? json(point.spacing_bytes) : json(nullptr)},
                 {"bytes_per_second", positive(point.bytes_per_second)}};
     });
+    object["counted_lines"] = each(m.counted, [](const counted_lines& lines) -> json {
+        return {{"event", lines.event}, {"sequential", lines.sequential}, {"scattered", lines.scattered}};
+    });
     object["latency_seconds"] = std::move(latencies);
     object["round_trip_seconds"] = or_null(m.round_trip_seconds);
     object["fork_join_members"] = m.fork_join_members > 0 ? json(m.fork_join_members) : json(nullptr);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "probe/counting.hpp"
 #include "probe/fork_join.hpp"
 #include "probe/latency.hpp"
 #include "probe/memory.hpp"
@@ -141,8 +142,10 @@ measurements measure(const machine_record& machine, const effort& effort, const 
     result.reads = measure_reads(machine, cores, effort, result.triad_array_bytes, [&](std::int64_t set) {
         progress("reading " + std::to_string(set / 1024) + " KiB", 0.5);
     });
-    if (effort.stream_seconds > 0)
+    if (effort.stream_seconds > 0) {
         result.streams = measure_streams(cores.front(), result.triad_array_bytes, effort.stream_seconds);
+        result.counted = measure_counting(cores.front(), result.triad_array_bytes);
+    }
     measure_latencies(machine.allowed_cpus, effort, result, progress);
     if (cores.size() > 1) {
         std::int64_t l2_bytes = 0;

@@ -50,6 +50,14 @@ struct stream_point {
     double bytes_per_second = 0;
 };
 
+// Events of a counter for each line that a core reads of memory. Where `sequential` is the less, what is
+// prefetched is not counted.
+struct counted_lines {
+    std::string event;
+    double sequential = 0;
+    double scattered = 0;
+};
+
 struct futex_measurement {
     double waker_seconds = 0;  // the system call, with one sleeper
     double wakee_seconds = 0;  // from before the call until the sleeper runs
@@ -72,7 +80,8 @@ struct measurements {
     std::vector<triad_point> triad;
     std::int64_t triad_array_bytes = 0;  // all three arrays
     std::vector<read_point> reads;
-    std::vector<stream_point> streams;  // of the first core
+    std::vector<stream_point> streams;   // of the first core
+    std::vector<counted_lines> counted;  // by the first core; empty where nothing can be counted
     // One way, from row to column, over the CPUs of `cpus`; absent on the diagonal.
     std::vector<std::vector<std::optional<double>>> latency_seconds;
     std::optional<double> round_trip_seconds;  // between the first two CPUs in order of use

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -18,6 +19,7 @@
 #include <tauto/machine.hpp>
 
 #include "fake_tree.hpp"
+#include "probe/counting.hpp"
 #include "probe/fork_join.hpp"
 #include "probe/json.hpp"
 #include "probe/latency.hpp"
@@ -212,6 +214,36 @@ TEST_SUITE("json") {
         CHECK(json["fork_join_cold_seconds"]["libgomp"].is_null());
         CHECK(json["futex_wake_seconds"]["waker"].is_null());
         CHECK(json["moves"].empty());
+    }
+}
+
+TEST_SUITE("counting") {
+    TEST_CASE("a counter's steps are divided by the lines that were read, in order and scattered") {
+        std::vector<std::string> asked;
+        const auto steps_of_a_million = [&](const std::string& event) -> counter {
+            asked.push_back(event);
+            if (event != "cache_misses") return {};
+            return [value = std::make_shared<std::uint64_t>(0)] { return *value += 1'000'000; };
+        };
+        const auto found = measure_counting(read_machine().allowed_cpus.front(), 8 << 20, steps_of_a_million);
+        CHECK(asked == std::vector<std::string>{"cache_references", "cache_misses", "llc_load_misses"});
+        REQUIRE(found.size() == 1);
+        CHECK(found[0].event == "cache_misses");
+        CHECK(found[0].sequential == doctest::Approx(1e6 / ((8 << 20) / 64)));
+        CHECK(found[0].scattered == doctest::Approx(1e6 / 1e5));
+    }
+
+    TEST_CASE("without counters there is nothing, and no memory is asked for") {
+        const auto none = [](const std::string&) { return counter{}; };
+        CHECK(measure_counting(read_machine().allowed_cpus.front(), std::int64_t{1} << 60, none).empty());
+        CHECK_FALSE(open_counter("page_faults"));
+    }
+
+    TEST_CASE("what the kernel opens counts upwards") {
+        if (const counter misses = open_counter("cache_misses")) {
+            const std::uint64_t before = misses();
+            CHECK(misses() >= before);
+        }
     }
 }
 

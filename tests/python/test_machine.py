@@ -23,6 +23,7 @@ from tautochrone.machine.advice import Advice, advise
 from tautochrone.machine.file import export_toml
 from tautochrone.machine.record import (
     Availability,
+    CountedLines,
     FutexWake,
     Machine,
     Measured,
@@ -88,6 +89,7 @@ def with_measurements(machine: Machine, cpus: list[MeasuredCpu]) -> Machine:
         cpus=tuple(cpus),
         triad=(TriadPoint(members=1, bytes_per_second=1e10), TriadPoint(members=n, bytes_per_second=3e10)),
         triad_array_bytes=512 * 2**20,
+        counted_lines=(CountedLines(event="cache_misses", sequential=0.02, scattered=1.0),),
         streams=(
             StreamPoint(streams=1, spacing_bytes=None, bytes_per_second=9e9),
             StreamPoint(streams=32, spacing_bytes=2**21, bytes_per_second=2e9),
@@ -473,6 +475,9 @@ class TestCommand:
             assert part in shown
         for part in ("9.00 GB/s along one on a core", "7.00 GB/s along 32", "2.00 GB/s where a power of two"):
             assert part in shown
+        assert "cache_misses 0.0200 of a line that is prefetched, 1.00 of one that is not" in " ".join(
+            shown.split()
+        )
         assert "10.0 µs, 40.0 µs with 1 MiB in use" in shown
         assert "…" not in shown
 

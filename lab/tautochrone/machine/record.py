@@ -136,6 +136,17 @@ class StreamPoint(msgspec.Struct, frozen=True, kw_only=True):
     bytes_per_second: float | None
 
 
+class CountedLines(msgspec.Struct, frozen=True, kw_only=True):
+    """What a counter counts for each line that the first core reads of memory.
+
+    ``sequential``: one line after the other, which are prefetched. ``scattered``: lines that nobody foresees.
+    """
+
+    event: str  # as perf names it, with underscores
+    sequential: float
+    scattered: float
+
+
 class ForkJoin(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of a parallel loop besides its work, on one hardware thread of each core."""
 
@@ -178,6 +189,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     triad_array_bytes: int | None = None
     reads: tuple[ReadPoint, ...] = ()
     streams: tuple[StreamPoint, ...] = ()
+    counted_lines: tuple[CountedLines, ...] = ()  # none where nothing can be counted
     latency_seconds: tuple[tuple[float | None, ...], ...] = ()
     round_trip_seconds: float | None = None
     fork_join_members: int | None = None

@@ -149,6 +149,13 @@ def _costs(measured: Measured) -> Table:
         grid.add_row("triad", ", ".join(points))
     if measured.streams:
         grid.add_row("streams", _streams(measured.streams))
+    if measured.counted_lines:
+        counted = (
+            f"{lines.event} {text.significant(lines.sequential)} of a line that is prefetched, "
+            f"{text.significant(lines.scattered)} of one that is not"
+            for lines in measured.counted_lines
+        )
+        grid.add_row("counted", "; ".join(counted))
     pairs = [cell for row in measured.latency_seconds for cell in row if cell is not None]
     if pairs:
         spread = f" ({text.seconds(min(pairs))} to {text.seconds(max(pairs))})" if len(pairs) > 2 else ""
