@@ -8,6 +8,9 @@
 #ifdef TAUTO_ZSTD
 #include "runners/power/compression_job.hpp"
 #endif
+#ifdef TAUTO_X264
+#include "runners/power/video_job.hpp"
+#endif
 
 namespace tauto::runner {
 
@@ -31,6 +34,9 @@ std::vector<std::string> jobs_here() {
 #ifdef TAUTO_ZSTD
     names.emplace_back("compression");
 #endif
+#ifdef TAUTO_X264
+    names.emplace_back("video");
+#endif
     names.emplace_back("physics");
     return names;
 }
@@ -42,6 +48,9 @@ std::unique_ptr<job> serial_job(std::string_view name, const std::vector<int>& c
 #endif
 #ifdef TAUTO_ZSTD
     if (name == "compression") return alone<compression_job>(compression_request{}, cpus);
+#endif
+#ifdef TAUTO_X264
+    if (name == "video") return alone<video_job>(video_request{}, cpus);
 #endif
     std::string known;
     for (const auto& job_name : jobs_here()) known += (known.empty() ? "" : ", ") + job_name;

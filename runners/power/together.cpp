@@ -39,7 +39,7 @@ together_request parse_together(int argc, char** argv, std::string_view executab
                                 const description& runtime) {
     together_request chosen;
     command_line line{"Two programs at once", "Jobs", executable, runtime, chosen};
-    line.add("--first", chosen.first, "encryption, compression or physics");
+    line.add("--first", chosen.first, "encryption, compression, video or physics");
     line.add("--second", chosen.second, "Likewise");
     line.add("--first-repetitions", chosen.first_repetitions, "Of the first one, each time");
     line.add("--second-repetitions", chosen.second_repetitions, "Of the second one");

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -17,6 +18,9 @@
 #endif
 #ifdef TAUTO_ZSTD
 #include "runners/power/compression_job.hpp"
+#endif
+#ifdef TAUTO_X264
+#include "runners/power/video_job.hpp"
 #endif
 
 namespace {
@@ -169,6 +173,100 @@ TEST_CASE("compression_gives_the_text_back_with_and_without_workers") {
 }
 #endif
 
+#ifdef TAUTO_X264
+video_request small_video(const std::string& schedule, int threads) {
+    auto asked = shared<video_request>(schedule, threads);
+    asked.width = 160;
+    asked.height = 144;  // nine rows of blocks: two slices
+    asked.clips = 3;
+    asked.clip_frames = 4;
+    return asked;
+}
+
+film_stream encoded(const film& shown, film_encoding how) {
+    how.frames_of_clip = 4;
+    return film_encoder{shown, how}.encode(0, shown.frames());
+}
+
+TEST_CASE("video_shows_the_film_however_it_is_shared") {
+    const job_answer alone = answer_of<video_job>(small_video("serial", 1));
+    CHECK_MESSAGE(alone.passed, alone.reason);
+    for (const char* schedule : {"frames", "slices", "clips"})
+        for (const int threads : {2, 3}) {
+            const job_answer split = answer_of<video_job>(small_video(schedule, threads));
+            CHECK_MESSAGE(split.passed, schedule, " on ", threads, ": ", split.reason);
+            CHECK(split.answer == alone.answer);
+        }
+}
+
+TEST_CASE("threads_of_the_encoder_are_accounted_for") {
+    for (const char* schedule : {"frames", "slices"}) {
+        video_job job{small_video(schedule, 2)};
+        job.repeat();
+        job.forget_account();
+        job.repeat();
+        const auto workers = job.workers();
+        // A sanitizer's own thread may be seen too.
+        REQUIRE(workers.size() >= 2);
+        CHECK(workers[1].does == "encodes");
+        CHECK(job.detail(1.0)["encoder_threads"].get<int>() == 2);
+    }
+    video_request low = small_video("slices", 2);
+    low.height = 64;  // too few rows for two
+    video_job job{low};
+    job.repeat();
+    CHECK(job.workers().size() == 1);
+    CHECK(job.detail(1.0)["encoder_threads"].get<int>() == 1);
+    CHECK(job.check().passed);
+}
+
+TEST_CASE("frames_encoded_at_once_and_clips_give_the_frames_of_one_thread") {
+    const film shown{160, 144, 12};
+    const film_stream alone = encoded(shown, {.is_looked_at = true});
+    CHECK(frames_in(alone.bytes) == 12);
+    CHECK(encoded(shown, {}).bytes == alone.bytes);
+    for (const int threads : {2, 3}) CHECK(encoded(shown, {.threads = threads}).bytes == alone.bytes);
+    const film_stream sliced = encoded(shown, {.threads = 2, .sliced = true, .is_looked_at = true});
+    CHECK(frames_in(sliced.bytes) == 12);
+    CHECK(sliced.bytes != alone.bytes);
+    film_stream clips;
+    for (const std::size_t first : {0U, 4U, 8U})
+        clips.add(film_encoder{shown, {.frames_of_clip = 4, .is_looked_at = true}}.encode(first, first + 4));
+    CHECK(frames_in(clips.bytes) == 12);
+    CHECK(clips.squared_error == alone.squared_error);
+}
+
+TEST_CASE("a_film_moves_and_is_the_same_each_time") {
+    const film one{64, 48, 3};
+    CHECK(one.bytes() == film{64, 48, 3}.bytes());
+    CHECK(one.bytes().size() == 3 * 64 * 48 * 3 / 2);
+    CHECK_FALSE(std::ranges::equal(one.frame(0), one.frame(1)));
+}
+
+TEST_CASE("a_stream_that_lacks_frames_or_shows_another_film_is_seen") {
+    const film shown{160, 144, 8};
+    const film_stream right = encoded(shown, {.is_looked_at = true});
+    CHECK(decibels_of(shown, right.squared_error) > 35.0);
+    CHECK(fault_of(shown, right, right, 1).empty());
+
+    film_stream wrong = right;
+    wrong.bytes.resize(wrong.bytes.size() / 2);
+    CHECK(mentions(fault_of(shown, wrong, right, 1), "of 8 frames"));
+    wrong = right;
+    wrong.squared_error = right.squared_error * 5 / 4;  // 0.97 dB
+    CHECK(mentions(fault_of(shown, wrong, right, 1), "dB against the film"));
+    wrong.squared_error = right.squared_error * 10;
+    CHECK(mentions(fault_of(shown, wrong, wrong, 1), "35.0 are expected"));
+    wrong = right;
+    wrong.bytes += std::string(wrong.bytes.size() / 4, '\1');
+    CHECK(mentions(fault_of(shown, wrong, right, 1), "of one thread has"));
+    CHECK(fault_of(shown, wrong, right, 16).empty());
+
+    video_job never{small_video("serial", 1)};
+    CHECK_FALSE(never.check().passed);
+}
+#endif
+
 TEST_CASE("jobs_are_found_by_name") {
     for (const auto& name : jobs_here()) {
         // The others make many megabytes of text, which takes a sanitizer long.
@@ -211,6 +309,15 @@ TEST_CASE("requests_that_cannot_be_met_are_refused") {
         return refusal(parse_compression, std::move(words), {"serial", "workers"});
     };
     CHECK(mentions(compression({"--threads", "1", "--level", "20"}), "between 1 and 19"));
+#endif
+#ifdef TAUTO_X264
+    const auto video = [&](std::vector<std::string> words) {
+        return refusal(parse_video, std::move(words), {"serial", "frames", "slices", "clips"});
+    };
+    CHECK(mentions(video({"--threads", "1", "--width", "641"}), "an even number from 32 to 8192"));
+    CHECK(mentions(video({"--threads", "1", "--clips", "0"}), "--clips is 0"));
+    CHECK(mentions(video({"--threads", "1", "--clips", "100000", "--clip-frames", "100000"}),
+                   "use --clips up to"));
 #endif
 }
 
