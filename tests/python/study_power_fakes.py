@@ -13,10 +13,11 @@ from tautochrone.studies.power.study import PowerRequest
 SCHEDULES: Mapping[str, tuple[str, ...]] = {
     "encryption": ("serial", "blocks", "files"),
     "compression": ("serial", "workers"),
+    "video": ("serial", "frames", "slices", "clips"),
     "physics": ("serial", "domain", "functional"),
     "together": ("free", "pinned", "one_pinned", "nice", "same", "same_nice", "weight", "same_weight"),
 }
-JOB_SECONDS = {"encryption": 0.02, "compression": 0.1}
+JOB_SECONDS = {"encryption": 0.02, "compression": 0.1, "video": 0.15}
 COLLIDE_SECONDS, DRAW_SECONDS, MOVE_SECONDS = 0.008, 0.02, 0.001
 TOGETHER_SECONDS = 0.25
 EXTRA = 0.01  # of the work, that sharing adds

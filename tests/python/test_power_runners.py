@@ -14,11 +14,13 @@ RUNNERS = FAMILIES["power"]
 SMALL: dict[str, tuple[object, ...]] = {
     "encryption": ("--bytes", 2_000_000, "--files", 4),
     "compression": ("--bytes", 3_000_000),
+    "video": ("--width", 160, "--height", 144, "--clips", 3),
     "physics": ("--bodies", 400, "--steps", 5, "--width", 80, "--height", 60),
 }
 WAYS = {
     "encryption": ("blocks", "files"),
     "compression": ("workers",),
+    "video": ("frames", "slices", "clips"),
     "physics": ("domain", "functional"),
 }
 
@@ -82,3 +84,15 @@ def test_frames_are_written_as_an_animation(tmp_path: Path) -> None:
     data = film.read_bytes()
     assert data.startswith(b"YUV4MPEG2 W80 H60 ")
     assert data.count(b"FRAME\n") == 5
+
+
+def test_the_stream_of_frames_encoded_at_once_is_that_of_one_thread(tmp_path: Path) -> None:
+    streams = {}
+    for way, threads in (("serial", 1), ("frames", 2), ("slices", 2)):
+        split = ("--schedule", way, "--threads", threads, "--stream", tmp_path / way)
+        done = RUNNERS.quick("video", *SMALL["video"], *split)
+        assert (done.code, done.err) == (0, "")
+        streams[way] = (tmp_path / way).read_bytes()
+        assert streams[way].startswith(b"\0\0\0\1")
+        assert len(streams[way]) == done.row["stream_bytes"]
+    assert streams["frames"] == streams["serial"] != streams["slices"]

@@ -50,6 +50,7 @@ FRAMES = (
     "--threads",
     1,
 )
+FILM = ("--width", 64, "--height", 64, "--clips", 1, "--schedule", "serial", "--threads", 1)
 TASKS_SUM = "57a9f3ee8d3ad67e"  # of 20 parts of the first numbers of mt19937_64, worked out in Python
 each_runner = pytest.mark.parametrize(("study", "runtime"), SCHEDULES)
 
@@ -284,6 +285,7 @@ def test_settings_from_outside_cost_no_worker(study: str, trap: dict[str, str], 
             "the snapshot",
         ),
         ("power", "physics", (*FRAMES, "--animation"), "the animation"),
+        ("power", "video", (*FILM, "--stream"), "the stream"),
     ],
     ids=str,
 )

@@ -71,6 +71,21 @@ def test_balanced_threads_gain_and_the_split_by_functions_loses_its_balance(tmp_
     assert lab.text.getvalue().startswith(first)
 
 
+def test_video_is_shared_in_three_balanced_ways(tmp_path: Path) -> None:
+    lab = laboratory()
+    analysis = Power.measure(request(tmp_path, peers=("video", "together"), report=True), lab.services)
+    assert [one.title for one in analysis.jobs] == ["video encoding, x264"]
+    for way in ("frames", "slices", "clips"):
+        found = shared(analysis, "video encoding, x264", way)
+        assert found.speedup == pytest.approx(2 / (1 + EXTRA), rel=0.01)
+    assert "Video encoding, x264 1.98 times as fast as one thread" in analysis.verdict_sentences[1]
+    assert len(analysis.recommendations[0].rows) == 3
+    assert analysis.pair == "video and video"
+    page = visible((tmp_path / "report.html").read_text())
+    for words in ("by frames", "by slices", "by clips"):
+        assert words in page
+
+
 def test_advice_names_the_thread_that_the_other_waits_for(tmp_path: Path) -> None:
     analysis = Power.measure(request(tmp_path), laboratory().services)
     (advice,) = analysis.imbalance_advice
@@ -282,10 +297,14 @@ def test_energies_are_brought_to_the_longest_time(tmp_path: Path) -> None:
 
 
 def test_a_missing_library_leaves_its_job_out_by_name(tmp_path: Path) -> None:
-    analysis = Power.measure(request(tmp_path), laboratory(absent=("encryption", "compression")).services)
+    absent = ("encryption", "compression", "video")
+    analysis = Power.measure(request(tmp_path), laboratory(absent=absent).services)
     assert {one.job for one in analysis.jobs} == {"physics"}
-    assert [one.what for one in analysis.not_measured] == ["encryption with OpenSSL", "compression with zstd"]
-    assert analysis.not_measured[0].remedy == "apt install libssl-dev"
+    assert {one.what: one.remedy for one in analysis.not_measured} == {
+        "encryption with OpenSSL": "apt install libssl-dev",
+        "compression with zstd": "apt install libzstd-dev",
+        "video encoding with x264": "apt install libx264-dev",
+    }
     assert analysis.pair == "physics and physics"
     assert claim(analysis, "P1") is None
 

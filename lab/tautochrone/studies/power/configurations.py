@@ -13,16 +13,19 @@ from tautochrone.studies.power.findings import Probe
 from tautochrone.studies.request import Times
 from tautochrone.studies.setup import RunnerSetup
 
-ENCRYPTION, COMPRESSION, PHYSICS, TOGETHER = "encryption", "compression", "physics", "together"
+ENCRYPTION, COMPRESSION, VIDEO, PHYSICS = "encryption", "compression", "video", "physics"
+TOGETHER = "together"
 SERIAL = "serial"
 BLOCKS, FILES, WORKERS, DOMAIN, FUNCTIONAL = "blocks", "files", "workers", "domain", "functional"
-BALANCED = (BLOCKS, FILES, WORKERS, DOMAIN)
+FRAMES, SLICES, CLIPS = "frames", "slices", "clips"
+BALANCED = (BLOCKS, FILES, WORKERS, FRAMES, SLICES, CLIPS, DOMAIN)
 FUNCTIONAL_FREE = "functional_free"
 """Not a split of its own: the functional one with threads that the system may move."""
 
 WAYS: Mapping[str, tuple[str, ...]] = {
     ENCRYPTION: (BLOCKS, FILES),
     COMPRESSION: (WORKERS,),
+    VIDEO: (FRAMES, SLICES, CLIPS),
     PHYSICS: (DOMAIN, FUNCTIONAL, FUNCTIONAL_FREE),
 }
 WAY_WORDS: Mapping[str, str] = {
@@ -30,6 +33,9 @@ WAY_WORDS: Mapping[str, str] = {
     BLOCKS: "by blocks",
     FILES: "by files",
     WORKERS: "zstd’s own workers",
+    FRAMES: "by frames",
+    SLICES: "by slices",
+    CLIPS: "by clips",
     DOMAIN: "by bodies",
     FUNCTIONAL: "by functions",
     FUNCTIONAL_FREE: "by functions, not pinned",
@@ -53,6 +59,7 @@ WEIGHTED = ("weight", "same_weight")
 PEERS: tuple[Peer, ...] = (
     Peer("encryption", "encryption", "encryption with OpenSSL", "libssl-dev", "serial", "power"),
     Peer("compression", "compression", "compression with zstd", "libzstd-dev", "serial", "power"),
+    Peer("video", "video", "video encoding with x264", "libx264-dev", "serial", "power"),
     Peer("physics", "physics", "two-dimensional physics", "", "serial", "power"),
     Peer("together", "together", "two programs at once", "", "free", "power"),
 )
@@ -197,6 +204,8 @@ def works(states: Mapping[str, PeerState], probe: Probe, ratios: Sequence[float]
         ]
     if COMPRESSION in states:
         found.append(Work(COMPRESSION, title="compression, zstd"))
+    if VIDEO in states:
+        found.append(Work(VIDEO, title="video encoding, x264"))
     if PHYSICS in states and probe.collide_seconds is not None and probe.draw_seconds is not None:
         costs = (probe.collide_seconds, probe.draw_seconds)
         found += [physics(ratio, *balanced_passes(*costs, ratio)) for ratio in ratios]
@@ -205,7 +214,7 @@ def works(states: Mapping[str, PeerState], probe: Probe, ratios: Sequence[float]
 
 def pair_of(states: Mapping[str, PeerState]) -> tuple[str, str]:
     """Which two programs run at once: unlike ones where there are two jobs."""
-    present = [job for job in (ENCRYPTION, COMPRESSION, PHYSICS) if job in states]
+    present = [job for job in (ENCRYPTION, COMPRESSION, VIDEO, PHYSICS) if job in states]
     return present[0], present[-1]
 
 

@@ -96,7 +96,7 @@ class PowerRequest(StudyRequest):
         ),
     ] = None
     peers: Annotated[
-        tuple[str, ...] | None, peers_option("encryption, compression, physics, together.", "--jobs")
+        tuple[str, ...] | None, peers_option("encryption, compression, video, physics, together.", "--jobs")
     ] = None
 
     @property
@@ -109,9 +109,9 @@ class Power(Study[PowerRequest, PowerContext, PowerAnalysis]):
     """Measure what threads cost and gain: time, imbalance and, where there is a meter, energy.
 
     Compares one thread with encryption by blocks and by files (OpenSSL), compression (zstd's own workers),
-    and a small physics engine shared by its bodies and by its functions, balanced and not; then two programs
-    at once, free and pinned. Writes every run as it ends: interrupt it when you like, start it again, and it
-    goes on.
+    video encoding by frames, by slices and by clips (x264), and a small physics engine shared by its bodies
+    and by its functions, balanced and not; then two programs at once, free and pinned. Writes every run as it
+    ends: interrupt it when you like, start it again, and it goes on.
 
     \b
     Examples:
@@ -126,7 +126,8 @@ class Power(Study[PowerRequest, PowerContext, PowerAnalysis]):
     PEERS = PEERS
     ROWS = ROWS
     SETTINGS = (
-        "threads pinned one to a CPU unless it is said; zstd’s own threads go where the system puts them"
+        "threads pinned one to a CPU unless it is said; the own threads of zstd and x264 go where the system "
+        "puts them"
     )
     ANSWER = "answer"
     QUICK = Times(0.02, 0.1, 12)  # the fewest rounds of which one may disagree: of 8 to 11 all must agree
