@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,7 @@ from tautochrone.report.analysis import Analysis
 from tautochrone.results.context import StudyContext
 from tautochrone.studies.request import StudyRequest
 from tautochrone.studies.services import Services
-from tautochrone.studies.study import Study, run
+from tautochrone.studies.study import Study, run, turns_of
 
 pytestmark = pytest.mark.timed
 CPUS = "sys/devices/system/cpu"
@@ -98,7 +97,10 @@ def test_every_policy_is_in_force_in_its_turn_and_gone_after_it(
 ) -> None:
     seen: list[tuple[str, dict[str, str | None]]] = []
     folders = under_each_policy(
-        lambda folder: seen.append((folder.name, knobs.now())), tmp_path / "out", lambda sentence: None, knobs
+        lambda folder, turn: seen.append((folder.name, knobs.now())),
+        tmp_path / "out",
+        lambda sentence: None,
+        knobs,
     )
     assert [folder.name for folder in folders] == [name for name, _ in seen]
     assert folders[0] == tmp_path / "out" / "as-it-is"
@@ -110,11 +112,38 @@ def test_every_policy_is_in_force_in_its_turn_and_gone_after_it(
     assert content(tmp_path) == before
 
 
+def test_policies_take_turns_there_and_back(knobs: Knobs, before: dict[str, str], tmp_path: Path) -> None:
+    seen: list[tuple[str, int, dict[str, str | None]]] = []
+    said: list[str] = []
+    folders = under_each_policy(
+        lambda folder, turn: seen.append((folder.name, turn, knobs.now())),
+        tmp_path / "out",
+        said.append,
+        knobs,
+        turns=3,
+    )
+    names = [folder.name for folder in folders]
+    orders = [[name for name, turn, _ in seen if turn == number] for number in range(3)]
+    assert orders == [names, names[::-1], names]
+    for name in names:  # the same in each of its turns
+        assert len({tuple(sorted(now.items())) for one, _, now in seen if one == name}) == 1
+    assert "policy turbo-off, turn 2 of 3" in said
+    assert content(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("rounds", "ends"), [(8, [2, 4, 6, None]), (9, [3, 6, None]), (24, [6, 12, 18, None]), (2, [None])]
+)
+def test_a_study_under_policies_comes_back_to_each_four_times(rounds: int, ends: list[int | None]) -> None:
+    assert [turn.until_round for turn in turns_of(rounds)] == ends
+    assert [turn.number for turn in turns_of(rounds)] == list(range(len(ends)))
+
+
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
 def test_whatever_ends_a_study_the_policy_is_put_back(
     knobs: Knobs, before: dict[str, str], tmp_path: Path, error: type[BaseException]
 ) -> None:
-    def run(folder: Path) -> None:
+    def run(folder: Path, turn: int) -> None:
         if folder.name == "turbo-off":
             raise error
 
@@ -284,12 +313,30 @@ def test_under_each_policy_the_work_is_that_of_the_first_and_all_are_concluded_t
         ) -> None:
             concluded.append(folders)
 
-    assert run(Fake, StudyRequest(output=tmp_path / "out", policies=True)) == 0
+    measured: list[Path] = []
+
+    def machine() -> dict[str, object]:
+        measured.append(asked[-1].output if asked else tmp_path)
+        return {}
+
+    monkeypatch.setattr("tautochrone.studies.study.Services", lambda: Services(machine=machine))
+    assert run(Fake, StudyRequest(output=tmp_path / "out", policies=True, rounds=8, fresh=True)) == 0
+    in_first = [one for one in asked if one.turn.number == 0]
     assert {one.like for one in asked} == {tmp_path / "out/as-it-is"}
-    assert asked[0].probed_in == (tmp_path / "out/as-it-is",)
-    assert asked[1].probed_in == (tmp_path / "out/governor-performance", tmp_path / "out/as-it-is")
-    assert replace(asked[1], fresh=True).probed_in == (tmp_path / "out/as-it-is",)
-    assert concluded == [[one.output for one in asked]]
+    assert in_first[0].probed_in == ()
+    assert in_first[1].probed_in == (tmp_path / "out/as-it-is",)
+    in_second = [one for one in asked if one.turn.number == 1]
+    assert [one.output for one in in_second] == [one.output for one in in_first][::-1]
+    assert [one.fresh for one in (in_first[0], in_second[0])] == [
+        True,
+        False,
+    ]  # what the first turn gave stays
+    assert in_second[0].probed_in == (in_second[0].output, tmp_path / "out/as-it-is")
+    assert [one.turn.until_round for one in asked] == [
+        until for until in (2, 4, 6, None) for _ in range(len(in_first))
+    ]
+    assert len(measured) == len(in_first)  # the machine, once under each policy
+    assert concluded == [[one.output for one in in_first]]
 
 
 @pytest.mark.usefixtures("runners")

@@ -28,6 +28,7 @@ from tautochrone.studies.power import study as power_study
 from tautochrone.studies.power.configurations import balanced_passes
 from tautochrone.studies.power.findings import JobCell, PowerAnalysis, SharedJob
 from tautochrone.studies.power.study import Power, parse_ratios
+from tautochrone.studies.request import Turn
 from tautochrone.studies.services import Services
 
 
@@ -158,6 +159,18 @@ def claims_of(folder: Path) -> dict[str, tuple[bool | None, str]]:
     with Store.read(folder) as store:
         analysis = Power.stored(store)
     return {one.id: (one.holds, one.ours) for one in analysis.claims if one.id in ("P3", "P4")}
+
+
+def test_a_study_in_turns_measures_its_rounds_and_concludes_in_the_last(tmp_path: Path) -> None:
+    for number, until in enumerate((2, 5, None)):
+        lab = laboratory()
+        asked = request(tmp_path, rounds=8, report=True, turn=Turn(number, until))
+        analysis = Power.measure(asked, lab.services)
+        with Store.read(tmp_path) as store:
+            assert {row.round for row in store.rows()} == set(range(until or 8))
+        assert ("about" in lab.messages.getvalue()) == (number == 0)
+        assert (tmp_path / "report.html").exists() == (until is None)
+    assert analysis == Power.measure(request(tmp_path, rounds=8), laboratory().services)
 
 
 def test_a_study_under_each_policy_reports_the_effect_on_the_unbalanced_thread(

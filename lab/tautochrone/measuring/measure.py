@@ -54,6 +54,7 @@ def run_plan(
     check_rows: CheckRows | None = None,
     max_seconds: float | None = None,
     before_round: Callable[[], None] | None = None,
+    until_round: int | None = None,
 ) -> Outcome:
     """Run what the store does not hold yet, round by round.
 
@@ -61,8 +62,8 @@ def run_plan(
     from then on. `on_row` sees each row once it is stored. `check_rows` sees all good rows of a group
     after the group's turn in a round and names the wrong ones (see `equal_answers`). With `max_seconds` no
     round is begun that is not likely to end in time; the first one always is. `before_round` is called
-    before each round in which something runs. Ctrl-C and SIGTERM drop the
-    run in flight and end cleanly.
+    before each round in which something runs. Rounds from `until_round` on are left to a later call. Ctrl-C
+    and SIGTERM drop the run in flight and end cleanly.
     """
     progress = progress if progress is not None else SilentProgress()
     with Interrupt() as interrupt:
@@ -70,7 +71,7 @@ def run_plan(
             plan, store, executor, clock or SystemClock(), progress, interrupt, on_row, check_rows
         )
         try:
-            ended = _run_rounds(session, max_seconds, before_round)
+            ended = _run_rounds(session, max_seconds, before_round, until_round)
             interrupted = False
         except KeyboardInterrupt:
             ended, interrupted = False, True
@@ -181,8 +182,13 @@ class _Agenda:
         )
 
 
-def _run_rounds(session: Session, max_seconds: float | None, before_round: Callable[[], None] | None) -> bool:
-    """True when all rounds were run, False when the time budget ended them."""
+def _run_rounds(
+    session: Session,
+    max_seconds: float | None,
+    before_round: Callable[[], None] | None,
+    until_round: int | None,
+) -> bool:
+    """True when all rounds were run, False when the time budget or `until_round` ended them."""
     plan = session.plan
     completed = session.store.completed(plan.source)
     config_ids = [configuration.config_id for configuration in plan.configurations]
@@ -192,6 +198,8 @@ def _run_rounds(session: Session, max_seconds: float | None, before_round: Calla
     longest_round = 0.0
     for number in rounds:
         begun = session.seconds
+        if until_round is not None and number >= until_round:
+            return False
         if number > 0 and max_seconds is not None and begun + longest_round > max_seconds:
             return False
         if before_round is not None and any(number in rounds_left for rounds_left in left.values()):

@@ -21,12 +21,20 @@ def peers_option(words: str, flag: str = "--peers") -> Option:
     return Option(words, "NAME,…", partial(parse_names, option=flag), flag)
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Some of a study's rounds, where several studies take turns. ``until_round``: None in the last one."""
+
+    number: int
+    until_round: int | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyRequest:
     """The options that every study has. None means "choose for me".
 
     ``peers``: a study gives them an option of its own. ``like``: the folder of a study whose work this one
-    repeats, so that both can be compared.
+    repeats, so that both can be compared. ``turn``: which rounds, where other studies run in between.
     """
 
     output: Path
@@ -44,11 +52,12 @@ class StudyRequest:
     policies: Annotated[
         bool,
         Option(
-            "Once under each frequency policy of this machine; the previous one is restored at the end "
-            "(needs root)."
+            "Once under each frequency policy of this machine, a few rounds in turn; the previous one is "
+            "restored at the end (needs root)."
         ),
     ] = False
     like: Path | None = None
+    turn: Turn | None = None
 
     def __post_init__(self) -> None:
         if self.rounds is not None and self.rounds > MOST_ROUNDS:

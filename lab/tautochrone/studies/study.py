@@ -5,6 +5,7 @@ To add a study: a subclass of `Study` with its peers, its runs and its analysis,
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
 from abc import ABC, abstractmethod
@@ -36,11 +37,11 @@ from tautochrone.results import USUAL_FOLDER
 from tautochrone.results import context as contexts
 from tautochrone.results.compare import CompareRequest
 from tautochrone.results.context import NotMeasured, StudyContext
-from tautochrone.results.row import Row
+from tautochrone.results.row import MEASURED, Row
 from tautochrone.results.store import Store
 from tautochrone.studies.disturbance import decidable
 from tautochrone.studies.peers import checked_cpus, described, peers_here, with_states
-from tautochrone.studies.request import StudyRequest, Times
+from tautochrone.studies.request import StudyRequest, Times, Turn
 from tautochrone.studies.row_types import RowTypes
 from tautochrone.studies.services import Services
 from tautochrone.studies.setup import RunnerSetup
@@ -51,6 +52,7 @@ IDLE_DRIFT_NOTICED = 0.1
 """From this share of the largest on the spread of idle power before, between and after the runs is said."""
 
 _LEAST_TIME_LIMIT_SECONDS = 30.0
+_TURNS, _LEAST_ROUNDS_OF_TURN = 4, 2  # where a study under several policies comes back to each
 _TIME_LIMIT_FACTOR = 100.0
 
 Asked = TypeVar("Asked", bound=StudyRequest)
@@ -208,6 +210,8 @@ class Study(ABC, Generic[Asked, Known, Found]):
         study = cls(request, services)
         store, interrupted = study._measured()
         analysis = cls.judged(store.rows(None), study.machine, study.context)
+        if study._goes_on and not interrupted:
+            return analysis
         study._conclude(store, analysis)
         if interrupted:
             raise KeyboardInterrupt
@@ -317,17 +321,23 @@ class Study(ABC, Generic[Asked, Known, Found]):
                 )
             )
             self.store = store
-            services.say(self._announcement(runs))
+            if request.turn is None or request.turn.number == 0:
+                services.say(self._announcement(runs))
             self._know(runs, executor, refused)
             contexts.begin(self.context, store)
             interrupted = self._run_parts(plan, runs, store, executor)
-            if not interrupted and services.illustrations:
+            if not interrupted and services.illustrations and not self._goes_on:
                 try:
                     self.illustrate(executor, plan.time_limit_seconds)
                 except KeyboardInterrupt:
                     interrupted = True
             contexts.save(self.context, request.output)
         return store, interrupted
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether further rounds come in a later turn."""
+        return self.request.turn is not None and self.request.turn.until_round is not None
 
     def _know(self, runs: Sequence[Run], executor: StateExecutor, refused: Sequence[NotMeasured]) -> None:
         """What the context has of every study."""
@@ -356,7 +366,9 @@ class Study(ABC, Generic[Asked, Known, Found]):
         """Run what the store lacks of each part. True when the study was interrupted."""
         enough_work = measure.enough_cpu_time(self.is_reference)
         again = machine_again(store, executor, self.services) if self.MEASURES_MACHINE_AGAIN else None
+        turn = self.request.turn
         for title, part in self.parts(plan, runs, store):
+            in_turns = turn is not None and part.source == MEASURED
             outcome = measure.run_plan(
                 part,
                 store,
@@ -365,6 +377,7 @@ class Study(ABC, Generic[Asked, Known, Found]):
                 self.services.progress(title),
                 check_rows=checks_of(enough_work, self.check_rows),
                 before_round=again,
+                until_round=turn.until_round if in_turns and turn is not None else None,
             )
             notices = [*outcome.notices, *self._idle_notices(executor, outcome.interrupted)]
             self.context.notices = tuple(dict.fromkeys((*self.context.notices, *notices)))
@@ -417,16 +430,33 @@ def run(study: type[Study[Any, Any, Any]], request: StudyRequest) -> int:
         study.measure(request)
         return 0
     services = Services()
-    folders: list[Path] = []
+    first: list[Path] = []
+    machines: dict[Path, Mapping[str, Any]] = {}
+    turns = turns_of(request.rounds or (study.QUICK if request.quick else study.FULL).rounds)
 
-    def under_one(folder: Path) -> None:
-        folders.append(folder)
-        study.measure(replace(request, output=folder, like=folders[0]))
+    def under_one(folder: Path, number: int) -> None:
+        first.append(folder)
+        if folder not in machines:
+            machines[folder] = services.machine()
+        fresh = request.fresh and number == 0
+        study.measure(
+            replace(request, output=folder, like=first[0], turn=turns[number], fresh=fresh),
+            replace(services, machine=lambda: machines[folder]),
+        )
 
-    under_each_policy(under_one, request.output, lambda sentence: services.say(f"tauto: {sentence}"))
+    folders = under_each_policy(
+        under_one, request.output, lambda sentence: services.say(f"tauto: {sentence}"), turns=len(turns)
+    )
     compare_policies(folders, services)
     study.conclude_policies(folders, request)
     return 0
+
+
+def turns_of(rounds: int) -> list[Turn]:
+    """The turns in which studies of so many rounds come after each other: four, or of two rounds."""
+    step = max(_LEAST_ROUNDS_OF_TURN, math.ceil(rounds / _TURNS))
+    ends = range(step, rounds, step)
+    return [Turn(number, end) for number, end in enumerate([*ends, None])]
 
 
 def compare_policies(folders: Sequence[Path], services: Services) -> None:

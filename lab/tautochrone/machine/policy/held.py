@@ -122,10 +122,15 @@ def require_policies(knobs: Knobs) -> list[Policy]:
 
 
 def under_each_policy(
-    run: Callable[[Path], object], output: Path, say: Callable[[str], None], knobs: Knobs | None = None
+    run: Callable[[Path, int], object],
+    output: Path,
+    say: Callable[[str], None],
+    knobs: Knobs | None = None,
+    turns: int = 1,
 ) -> list[Path]:
-    """Call `run` once for each policy, with a folder of its own below `output`, and restore the policy.
+    """Call `run` for each policy and turn, with a folder of the policy below `output`; restore the policy.
 
+    In each turn all policies come after each other, there and back, so that a slow drift is in all of them.
     Returns the folders, the unmodified policy's first. Each has a whole study, with the policy in its machine
     record. TautoError if the machine has no policies or refuses to set them.
     """
@@ -134,8 +139,9 @@ def under_each_policy(
     names = ", ".join(policy.name for policy in policies)
     say(f"{len(policies)} frequency policies: {names}; the previous policy is restored at the end")
     with held(knobs, policies) as holding:
-        for policy in policies:
-            holding.enter(policy)
-            say(f"policy {policy.name}")
-            run(output / policy.name)
+        for turn in range(turns):
+            for policy in policies if turn % 2 == 0 else reversed(policies):
+                holding.enter(policy)
+                say(f"policy {policy.name}" + (f", turn {turn + 1} of {turns}" if turns > 1 else ""))
+                run(output / policy.name, turn)
     return [output / policy.name for policy in policies]

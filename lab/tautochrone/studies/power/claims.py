@@ -175,7 +175,7 @@ def _policies(knobs: Mapping[str, str], under: Sequence[UnderPolicy]) -> tuple[C
     return FAMILY.measured("P3", ours, None, note), FAMILY.measured("P4", ours, None, note)
 
 
-_SESSIONS = "policies are measured one after the other, so drift between them is not removed"
+_TURNS = "policies take turns of some rounds, so that a slow drift is in all of them"
 
 
 def _adaptive(policies: Sequence[AgainstHighest]) -> Claim:
@@ -185,7 +185,7 @@ def _adaptive(policies: Sequence[AgainstHighest]) -> Claim:
     for policy in policies:
         cost = [] if policy.energy.value is None else [costs(policy.energy)]
         judged.append(all_of([within(policy.seconds, *slow), *cost]))
-    return FAMILY.measured("P3", _under_each(policies), any_of(judged), _SESSIONS)
+    return FAMILY.measured("P3", _under_each(policies), any_of(judged), _TURNS)
 
 
 def _restored(policies: Sequence[AgainstHighest]) -> Claim:
@@ -195,7 +195,7 @@ def _restored(policies: Sequence[AgainstHighest]) -> Claim:
     for policy in policies:
         ratios = [policy.seconds] if policy.energy.value is None else [policy.seconds, policy.energy]
         judged.append(all_of([within(each, *same) for each in ratios]))
-    note = f"holds where a policy keeps both within {text.percent(P4_TOLERANCE)}; {_SESSIONS}"
+    note = f"holds where a policy keeps both within {text.percent(P4_TOLERANCE)}; {_TURNS}"
     return FAMILY.measured("P4", _under_each(policies), any_of(judged), note)
 
 

@@ -7,16 +7,23 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tautochrone import verdicts
 from tautochrone.errors import TautoError
 from tautochrone.machine.policy.knobs import GOVERNOR, PROFILE, TURBO
-from tautochrone.results.runs import NOT_MEASURED
+from tautochrone.results.runs import ratio
 from tautochrone.results.spent import longest
 from tautochrone.results.store import Store
-from tautochrone.studies.power.cells import ROWS, CellRuns, WayRuns, collect, common_joules, most_unequal
+from tautochrone.studies.power.cells import (
+    ROWS,
+    CellRuns,
+    WayRuns,
+    collect,
+    common_joules,
+    most_unequal,
+    paired,
+)
 from tautochrone.studies.power.configurations import FUNCTIONAL_FREE
 from tautochrone.studies.power.findings import PowerContext
-from tautochrone.verdicts import Ratio, as_ratio
+from tautochrone.verdicts import Ratio
 
 HIGHEST = "performance"
 """The governor that always asks for the highest clock."""
@@ -48,7 +55,7 @@ class UnderPolicy:
 
 @dataclass(frozen=True)
 class AgainstHighest:
-    """The unbalanced physics under one adaptive policy, by that at the highest clock; of two sessions."""
+    """The unbalanced physics under one adaptive policy, by that at the highest clock; paired by rounds."""
 
     name: str
     seconds: Ratio
@@ -86,12 +93,6 @@ def against_highest(under: Sequence[UnderPolicy]) -> list[AgainstHighest]:
 
 
 def _compared(ours: WayRuns, theirs: WayRuns) -> tuple[Ratio, Ratio]:
-    """Their seconds and, with a value only where both were metered, their joules."""
-    seconds = verdicts.compare_unpaired([*ours.by_round.values()], [*theirs.by_round.values()])
+    """Their seconds and, with a value only where both were metered, their joules, by rounds."""
     until = longest((ours.seconds, theirs.seconds))
-    joules = [
-        [each for row in runs.rows if (each := common_joules(row, until)) is not None and each > 0.0]
-        for runs in (ours, theirs)
-    ]
-    energy = as_ratio(verdicts.compare_unpaired(*joules)) if all(joules) else NOT_MEASURED
-    return as_ratio(seconds), energy
+    return ratio(ours, theirs), paired(ours, theirs, lambda row: common_joules(row, until))
