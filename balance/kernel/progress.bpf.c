@@ -42,6 +42,9 @@ struct task_struct {
 };
 #pragma clang attribute pop
 
+// So that clang writes out the type, which the kernel compares with its own, and not its name alone.
+const struct cpumask no_cpus = {{0}};
+
 // The members by which the kernel knows a scheduler: matched by name when it is loaded.
 struct sched_ext_ops {
     s32 (*select_cpu)(struct task_struct* p, s32 previous, u64 flags);
