@@ -6,8 +6,8 @@
 // There are blocked_range of one, two and three dimensions, parallel_for, parallel_for_each, parallel_reduce,
 // parallel_deterministic_reduce, parallel_scan, parallel_sort, parallel_invoke, parallel_pipeline,
 // task_group, contexts of parallel_for, task_arena and global_control (tbb_arena.hpp), mutexes, values of
-// each thread (enumerable_thread_specific, combinable) and tick_count. What is not here (flow graphs,
-// concurrent containers, allocators) does not compile.
+// each thread (enumerable_thread_specific, combinable) and tick_count. Containers and allocators are oneTBB's
+// own, with tbb_containers.hpp in place of this file. What is not here (flow graphs) does not compile.
 //
 // What differs: all calls of a process that are in no arena share one team, which tbb::team() makes with the
 // first of them, and which pins its members, also the thread that makes it. Partitioners are read and left
@@ -48,8 +48,19 @@ namespace tbb {
 
 // ---- Ranges ----
 
+template <class Other>
+inline constexpr bool is_split_of_others = false;
+
 // Says which constructor splits: that half of the range or body is taken.
-class split {};
+class split {
+  public:
+    // As that of other libraries whose ranges are split here (tauto/tbb_containers.hpp).
+    template <class Other>
+    requires is_split_of_others<Other>
+    operator Other() const {  // NOLINT(google-explicit-constructor)
+        return {};
+    }
+};
 
 // Values [begin, end): integers, pointers or iterators with random access.
 template <class Value>
