@@ -70,7 +70,9 @@ std::vector<move_point> measure_moves(const std::vector<std::pair<int, int>>& pa
                                       int moves) {
     std::vector<move_point> points;
     const untouched_memory memory(std::max<std::int64_t>(l2_bytes / 2, 1));
-    for (const auto& [from, to] : pairs) {
+    for (const std::pair<int, int>& pair : pairs) {
+        const int from = pair.first;
+        const int to = pair.second;
         for (const std::int64_t bytes : {std::int64_t{0}, l2_bytes / 8, l2_bytes / 2}) {
             const std::span<double> numbers =
                 memory.numbers().first(static_cast<std::size_t>(bytes) / sizeof(double));
