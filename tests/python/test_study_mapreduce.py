@@ -382,6 +382,14 @@ def test_the_clock_decides_with_the_waiting_where_it_is_counted(
     assert words in fifth.ours + fifth.note
 
 
+def test_the_chart_of_the_waiting_says_who_loses_most_by_what(tmp_path: Path) -> None:
+    lab = laboratory()
+    lab.executor.waits = {"qt": 0.8}
+    MapReduce.measure(request(tmp_path, report=True), lab.services)
+    words = visible((tmp_path / "report.html").read_text())
+    assert "With 50 × 1 µs, QtConcurrent loses 40 % of the CPUs’ time by waking up" in words
+
+
 def test_report_says_where_threads_slept(tmp_path: Path) -> None:
     lab = laboratory()
     lab.executor.sleeps = [{"place": "QBasicMutex::lockInternal()", "threads": 0.5, "addresses": 1}]

@@ -93,11 +93,11 @@ class _Tables(NamedTuple):
     ratios: list[Record]
 
 
-_WAITING: tuple[tuple[str, str], ...] = (
-    ("waking_up", "waking up"),
-    ("taking_tasks", "taking tasks: queue, lock"),
-    ("uneven", "others have the rest"),
-    ("whole_tasks", "tasks are not divided"),
+_WAITING: tuple[tuple[str, str, str], ...] = (
+    ("waking_up", "waking up", "by waking up"),
+    ("taking_tasks", "taking tasks: queue, lock", "by taking tasks"),
+    ("uneven", "others have the rest", "because another one has more tasks"),
+    ("whole_tasks", "tasks are not divided", "because tasks are not divided"),
 )
 
 
@@ -369,7 +369,7 @@ def _waiting_records(cell: TaskCell) -> Iterator[Record]:
     for configuration in _shown(cell):
         if configuration.threads != cell.cpus or configuration.waiting is None:
             continue
-        for name, words in _WAITING:
+        for name, words, _ in _WAITING:
             share = getattr(configuration.waiting, name)
             yield {
                 "runtime": runtime_key(configuration.runtime),
@@ -390,10 +390,9 @@ def _waiting_parts(tables: _Tables) -> Chart:
     heading = "What the waiting is for"
     if of_first:
         most = max(of_first, key=lambda record: float(str(record["part_share"])))
-        heading = (
-            f"Most waiting for one thing, with {chosen}: {name_of(str(most['runtime']))} loses "
-            f"{most['part_text']} of the CPUs’ time by “{most['part']}”"
-        )
+        why = {words: phrase for _, words, phrase in _WAITING}[str(most["part"])]
+        who, share = name_of(str(most["runtime"])), most["part_text"]
+        heading = f"With {chosen}, {who} loses {share} of the CPUs’ time {why}"
 
     def draw(look: list[RuntimeStyle]) -> Layers:
         drawn = shown("parts").transform_filter("datum.work === tasks")
@@ -416,7 +415,7 @@ def _waiting_parts(tables: _Tables) -> Chart:
         return layered(
             drawn.mark_bar(height=9).encode(
                 x=x,
-                y=names_axis("part:O", [words for _, words in _WAITING], 260),
+                y=names_axis("part:O", [words for _, words, _ in _WAITING], 260),
                 yOffset=alt.YOffset("runtime:N", scale=alt.Scale(paddingOuter=0.4)),
                 color=color(look),
                 tooltip=tooltip,
