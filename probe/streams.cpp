@@ -41,10 +41,10 @@ std::vector<stream_point> measure_streams(int cpu, std::int64_t bytes, double se
     run_pinned({cpu}, [&](int) {
         std::ranges::fill(numbers, 1.0);
         for (std::size_t streams = 1; streams <= most_streams; streams *= 2) {
+            // One part more than there are streams: it has the room for their shifts.
             const std::size_t apart = std::bit_floor(numbers.size() / (streams + 1));
             for (const std::size_t spacing : {apart, apart + shift}) {
                 if (streams == 1 && spacing != apart) continue;
-                if ((streams - 1) * spacing + apart > numbers.size()) continue;
                 const std::size_t lines = std::max<std::size_t>(lines_a_step / streams, 1);
                 std::size_t at = 0;
                 const double rate = median_rate(seconds / points_in_all, 9, [&] {
