@@ -368,7 +368,7 @@ class Study(ABC, Generic[Asked, Known, Found]):
         again = machine_again(store, executor, self.services) if self.MEASURES_MACHINE_AGAIN else None
         turn = self.request.turn
         for title, part in self.parts(plan, runs, store):
-            in_turns = turn is not None and part.source == MEASURED
+            until_round = turn.until_round if turn is not None and part.source == MEASURED else None
             outcome = measure.run_plan(
                 part,
                 store,
@@ -377,7 +377,7 @@ class Study(ABC, Generic[Asked, Known, Found]):
                 self.services.progress(title),
                 check_rows=checks_of(enough_work, self.check_rows),
                 before_round=again,
-                until_round=turn.until_round if in_turns and turn is not None else None,
+                until_round=until_round,
             )
             notices = [*outcome.notices, *self._idle_notices(executor, outcome.interrupted)]
             self.context.notices = tuple(dict.fromkeys((*self.context.notices, *notices)))
@@ -430,17 +430,15 @@ def run(study: type[Study[Any, Any, Any]], request: StudyRequest) -> int:
         study.measure(request)
         return 0
     services = Services()
-    first: list[Path] = []
     machines: dict[Path, Mapping[str, Any]] = {}
     turns = turns_of(request.rounds or (study.QUICK if request.quick else study.FULL).rounds)
 
     def under_one(folder: Path, number: int) -> None:
-        first.append(folder)
         if folder not in machines:
             machines[folder] = services.machine()
         fresh = request.fresh and number == 0
         study.measure(
-            replace(request, output=folder, like=first[0], turn=turns[number], fresh=fresh),
+            replace(request, output=folder, like=next(iter(machines)), turn=turns[number], fresh=fresh),
             replace(services, machine=lambda: machines[folder]),
         )
 
