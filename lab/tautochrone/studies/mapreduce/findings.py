@@ -57,9 +57,7 @@ class TaskConfiguration(Measured, frozen=True, kw_only=True):
     involuntary_switches: float | None = None
     stretch: float | None = None  # how many times longer a task takes beside the others than alone
     stretch_by_clock: float | None = None  # of that, by a lower clock; the rest are caches and memory
-    clock_hertz: float | None = (
-        None  # of the CPUs while the program was on them; None: cycles are not counted
-    )
+    clock_hertz: float | None = None  # while the program ran; None: cycles are not counted
 
 
 class LawPoint(msgspec.Struct, frozen=True):
