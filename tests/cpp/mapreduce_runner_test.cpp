@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <fstream>
 #include <future>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -287,7 +288,9 @@ TEST_CASE("a_thread_that_sleeps_is_seen_where_it_sleeps") {
     const auto places = sampler.places();
     enough.set_value();
     sleeper.join();
-    if (places.empty()) return;  // the kernel does not tell what threads wait for
+    if (!std::ifstream{"/proc/self/syscall"}.good())
+        return;  // the kernel does not tell what threads wait for
+    REQUIRE_FALSE(places.empty());
     CHECK(places.front().threads > 0.5);
     CHECK(places.front().threads <= 1.0);
     CHECK(places.front().addresses == 1);
