@@ -14,7 +14,6 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <span>
 
@@ -100,13 +99,12 @@ std::string caller_on(std::uintptr_t stack, std::span<const code_range> code) {
             code, [&](const code_range& range) { return word >= range.begin + 8 && word < range.end; });
         if (!is_code || !follows_a_call(word)) continue;
         Dl_info info{};
-        const ElfW(Sym)* symbol = nullptr;
         void* entry = nullptr;
         if (dladdr1(reinterpret_cast<void*>(word), &info, &entry, RTLD_DL_SYMENT) == 0 || !info.dli_fname)
             continue;
         const std::string_view library = file_name(info.dli_fname);
         if (library.starts_with("libc.so") || library.starts_with("ld-linux")) continue;
-        symbol = static_cast<const ElfW(Sym)*>(entry);
+        const auto* symbol = static_cast<const ElfW(Sym)*>(entry);
         const bool is_inside = info.dli_sname && symbol &&
                                word - reinterpret_cast<std::uintptr_t>(info.dli_saddr) <= symbol->st_size;
         return is_inside ? readable(info.dli_sname) : std::string{library};
