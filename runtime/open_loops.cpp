@@ -195,7 +195,7 @@ bool open_loops::open(const loop_call& call, int rank, bool dealt) {
     loop.work(own, rank);
     here.loop.store(nullptr, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    await_others(loop, here, rank);
+    await_others(loop, here, rank, dealt);
     --own.deep;
     loop.rethrow_failure();
     return report(call, here);
@@ -218,16 +218,21 @@ bool open_loops::report(const loop_call& call, const place& here) const {
     return done == call.n;
 }
 
-void open_loops::await_others(open_loop& loop, place& here, int rank) noexcept {
+void open_loops::await_others(open_loop& loop, place& here, int rank, bool outermost) noexcept {
     own_state& own = at(own_, rank);
     idle_wait wait(idle_);
     const auto is_empty = [&] { return here.inside.load(std::memory_order_acquire) == 0; };
+    const auto finds_some = [&] {
+        if (loop.work(own, rank)) return true;
+        // All that members share is in the outermost loop.
+        return outermost ? running_tasks.region->help(rank) || join(rank) : join_some(rank, &loop);
+    };
     while (!is_empty()) {
         if (idle_.are_gone()) return;  // the call around tells
-        if (loop.work(own, rank) || join_some(rank, &loop)) {
+        if (finds_some()) {
             wait.begin_again();
         } else {
-            wait.pause(is_empty);
+            wait.pause([&] { return is_empty() || finds_some(); });
         }
     }
 }

@@ -21,7 +21,7 @@
 //
 // A member that waits for those inside runs parts of its own loop, and of loops that were opened in it, and
 // nothing else. So no body begins on a member in the middle of another one, but where the latter waits for
-// it.
+// it. The caller waits for its loop in the middle of none: it runs whatever members share.
 
 #include <atomic>
 #include <cstdint>
@@ -89,7 +89,8 @@ class open_loops {
     // Of a loop that was opened in `within`, at any depth, if that is given.
     bool join_some(int rank, const open_loop* within) noexcept;
     bool join_at(place& there, int rank, const open_loop* within) noexcept;
-    void await_others(open_loop& loop, place& here, int rank) noexcept;
+    // `outermost`: the caller's, which is in the middle of no body.
+    void await_others(open_loop& loop, place& here, int rank, bool outermost) noexcept;
     [[nodiscard]] place& place_of(int rank, int deep) noexcept {
         return at(places_, rank * most_deep + deep);
     }

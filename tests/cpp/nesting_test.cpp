@@ -129,6 +129,44 @@ TEST_CASE("members with nothing to do take functions in a loop's body" *
     }
 }
 
+TEST_CASE("the caller takes functions in the bodies that it waits for" *
+          doctest::description("runtime.md, promise 4")) {
+    team some(shared_by(2));
+    for (const bool in_loop : {false, true}) {
+        std::atomic<bool> meets{false};
+        std::atomic<bool> met{true};
+        const auto loop = [&] {
+            std::atomic<bool> begun{false};
+            parallel_for(some, 2, [&](range, int rank) {
+                // The caller's body ends once the worker has the other one.
+                if (meets && rank == 0) {
+                    if (!comes_true([&] { return begun.load(); })) met = false;
+                    return;
+                }
+                begun = true;
+                std::atomic<int> here{0};
+                const auto part = [&] {
+                    burn(20'000);
+                    ++here;
+                    if (meets && !comes_true([&] { return here.load() == 2; })) met = false;
+                };
+                const auto parts = [&] { parallel_for(some, 2, [&](index) { part(); }); };
+                if (in_loop) {
+                    // Of a loop in a function, too.
+                    parallel_invoke(some, parts, [] {});
+                } else {
+                    parallel_invoke(some, part, part);
+                }
+            });
+        };
+        learn(loop);
+        meets = true;
+        for (int call = 0; call < 5; ++call) loop();
+        CAPTURE(in_loop);
+        CHECK(met);
+    }
+}
+
 TEST_CASE("members with nothing to do take parts of an algorithm in a task" *
           doctest::description("runtime.md, promise 4; algorithms.md, promise 3")) {
     team some(shared_by(2));
