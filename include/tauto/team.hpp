@@ -102,13 +102,14 @@ class calls_in_bodies {
         return n < short_below_.load(std::memory_order_relaxed);
     }
     void note(index iterations, std::int64_t ticks) noexcept;
-    // Some of the short ones are timed too: they may become long.
-    [[nodiscard]] static bool is_next_timed() noexcept { return ++short_ones % 64 == 0; }
+    // Some of the short ones are timed too, 1 in 64: they may become long. Steps of the golden ratio, so that
+    // a program whose loops take turns has all of them timed.
+    [[nodiscard]] static bool is_next_timed() noexcept { return (turn_of_timing += 0x9E3779B9U) < 1U << 26U; }
 
   private:
     std::atomic<float> ticks_{0};
     std::atomic<index> short_below_{0};  // iterations of 10 us: from ticks_, so that a call need not divide
-    static inline thread_local constinit unsigned short_ones = 0;
+    static inline thread_local constinit std::uint32_t turn_of_timing = 0;
 };
 
 class stays_in_body;

@@ -434,6 +434,17 @@ TEST_CASE("a loop that nests says so, until its loops are short" *
     CHECK_FALSE(nests());
 }
 
+TEST_CASE("of calls that take turns each is timed" * doctest::description("runtime.md, promise 4")) {
+    for (int calls = 1; calls <= 64; ++calls) {
+        std::vector<int> timed(detail::usize(calls));
+        for (int turn = 0; turn < 64 * 30; ++turn)
+            for (int& one : timed) one += detail::calls_in_bodies::is_next_timed() ? 1 : 0;
+        CAPTURE(calls);
+        CHECK(*std::min_element(timed.begin(), timed.end()) >= 15);
+        CHECK(*std::max_element(timed.begin(), timed.end()) <= 60);
+    }
+}
+
 TEST_CASE("a loop whose bodies have tasks says so too" * doctest::description("runtime.md, promise 4")) {
     team some(shared_by(2));
     static site where;
