@@ -37,9 +37,9 @@ std::uint32_t grain_of(const adaptive_plan& plan, double ticks_per_iteration) no
 // Lives in the frame of the member that opened it.
 class open_loop {
   public:
-    open_loop(const loop_call& call, int opener, const open_loop* within, const adaptive_plan& plan,
-              open_loops::place& at)
-        : within_(within),
+    open_loop(const loop_call& call, int opener, const adaptive_plan& plan, open_loops::place& at,
+              scopes& all)
+        : scopes_(all),
           call_(call),
           opener_(opener),
           plan_(plan),
@@ -48,7 +48,7 @@ class open_loop {
           stop_(call.options->stop.stop_possible() ? &call.options->stop : nullptr) {}
 
     // Runs parts of it until there are none to take. False where it ran none.
-    bool work(open_loops::own_state& own, int rank) noexcept {
+    bool work(int rank) noexcept {
         open_loops::line& line = detail::at(at_.lines, rank);
         bool any = false;
         for (; !ended(); any = true) {
@@ -58,18 +58,14 @@ class open_loop {
             if (chunk.empty()) break;
             // What it stole is there for others again.
             if (line.steals != steals) at_.has_more.store(true, std::memory_order_relaxed);
-            run_traced(chunk, own, line, rank, line.steals != steals);
+            run_traced(chunk, line, rank, line.steals != steals);
         }
         if (at_.has_more.load(std::memory_order_relaxed))
             at_.has_more.store(false, std::memory_order_relaxed);
         return any;
     }
 
-    [[nodiscard]] bool is_within(const open_loop* other) const noexcept {
-        const open_loop* one = this;
-        while (one != nullptr && one != other) one = one->within_;
-        return one != nullptr;
-    }
+    [[nodiscard]] scope made_in() const noexcept { return made_in_; }
 
     void rethrow_failure() {
         if (failure_) std::rethrow_exception(failure_);
@@ -80,18 +76,16 @@ class open_loop {
         return failed_.load(std::memory_order_relaxed) || (stop_ != nullptr && stop_->stop_requested());
     }
 
-    void run_traced(range chunk, open_loops::own_state& own, open_loops::line& line, int rank,
-                    bool stolen) noexcept {
-        if (!trace::enabled()) return run(chunk, own, line, rank);
+    void run_traced(range chunk, open_loops::line& line, int rank, bool stolen) noexcept {
+        if (!trace::enabled()) return run(chunk, line, rank);
         const std::int64_t begin = trace::now_nanoseconds();
-        run(chunk, own, line, rank);
+        run(chunk, line, rank);
         trace::record_chunk(call_.options->name, rank, chunk, stolen, begin, trace::now_nanoseconds());
     }
 
-    void run(range chunk, open_loops::own_state& own, open_loops::line& line, int rank) noexcept {
-        const open_loop* const around = std::exchange(own.around, this);
-        // A wait in the body runs nothing that has no part in this loop.
-        const auto wait = std::exchange(running_tasks.wait, while_waiting::does_nothing);
+    void run(range chunk, open_loops::line& line, int rank) noexcept {
+        const scope body = scopes_.enter(rank, made_in_);
+        const scope around = std::exchange(running_tasks.in, body);
         const bool timed = timed_ && rank == opener_ && line.iterations == 0;
         const std::int64_t start = timed ? ticks() : 0;
         try {
@@ -101,8 +95,8 @@ class open_loop {
         } catch (...) {
             note_failure(chunk.begin, thrown_by_body(std::current_exception()));
         }
-        running_tasks.wait = wait;
-        own.around = around;
+        running_tasks.in = around;
+        scopes_.leave(rank, body);
     }
 
     void note_failure(index begin, std::exception_ptr thrown) noexcept {
@@ -114,7 +108,8 @@ class open_loop {
         failed_.store(true, std::memory_order_relaxed);
     }
 
-    const open_loop* within_;  // the one in whose body it was opened
+    scopes& scopes_;
+    scope made_in_ = running_tasks.in;
     const loop_call& call_;
     int opener_;
     adaptive_plan plan_;
@@ -140,10 +135,11 @@ void calls_in_bodies::note(index iterations, std::int64_t ticks) noexcept {
     short_below_.store(static_cast<index>(std::min(1e15, least / now)), std::memory_order_relaxed);
 }
 
-open_loops::open_loops(int members, idle_members& idle)
+open_loops::open_loops(int members, idle_members& idle, scopes& all)
     : members_(members),
       speeds_(usize(members), 1.0),
       idle_(idle),
+      scopes_(all),
       places_(std::make_unique<place[]>(usize(members * most_deep))),
       own_(std::make_unique<own_state[]>(usize(members))) {}
 
@@ -184,7 +180,7 @@ bool open_loops::open(const loop_call& call, int rank, bool dealt) {
         deal_shares(
             plan, bounds, [&](int r) -> auto& { return at(here.lines, r).share; });
     }
-    open_loop loop(call, rank, own.around, plan, here);
+    open_loop loop(call, rank, plan, here, scopes_);
     ++own.deep;
     for (int before = depth_.load(std::memory_order_relaxed);
          before < own.deep && !depth_.compare_exchange_weak(before, own.deep, std::memory_order_relaxed);) {
@@ -192,10 +188,10 @@ bool open_loops::open(const loop_call& call, int rank, bool dealt) {
     here.has_more.store(true, std::memory_order_relaxed);
     here.loop.store(&loop, std::memory_order_release);
     idle_.wake();
-    loop.work(own, rank);
+    loop.work(rank);
     here.loop.store(nullptr, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    await_others(loop, here, rank, dealt);
+    await_others(loop, here, rank);
     --own.deep;
     loop.rethrow_failure();
     return report(call, here);
@@ -218,15 +214,10 @@ bool open_loops::report(const loop_call& call, const place& here) const {
     return done == call.n;
 }
 
-void open_loops::await_others(open_loop& loop, place& here, int rank, bool outermost) noexcept {
-    own_state& own = at(own_, rank);
+void open_loops::await_others(open_loop& loop, place& here, int rank) noexcept {
     idle_wait wait(idle_);
     const auto is_empty = [&] { return here.inside.load(std::memory_order_acquire) == 0; };
-    const auto finds_some = [&] {
-        if (loop.work(own, rank)) return true;
-        // All that members share is in the outermost loop.
-        return outermost ? running_tasks.region->help(rank) || join(rank) : join_some(rank, &loop);
-    };
+    const auto finds_some = [&] { return loop.work(rank) || running_tasks.region->help(rank) || join(rank); };
     while (!is_empty()) {
         if (idle_.are_gone()) return;  // the call around tells
         if (finds_some()) {
@@ -237,16 +228,16 @@ void open_loops::await_others(open_loop& loop, place& here, int rank, bool outer
     }
 }
 
-bool open_loops::join_some(int rank, const open_loop* within) noexcept {
+bool open_loops::join(int rank) noexcept {
     for (int deep = 0; deep < depth_.load(std::memory_order_relaxed); ++deep) {
         for (int k = 1; k < members_; ++k) {
-            if (join_at(place_of((rank + k) % members_, deep), rank, within)) return true;
+            if (join_at(place_of((rank + k) % members_, deep), rank)) return true;
         }
     }
     return false;
 }
 
-bool open_loops::join_at(place& there, int rank, const open_loop* within) noexcept {
+bool open_loops::join_at(place& there, int rank) noexcept {
     if (there.loop.load(std::memory_order_relaxed) == nullptr ||
         !there.has_more.load(std::memory_order_relaxed))
         return false;
@@ -254,8 +245,8 @@ bool open_loops::join_at(place& there, int rank, const open_loop* within) noexce
     std::atomic_thread_fence(std::memory_order_seq_cst);
     bool any = false;
     if (open_loop* const loop = there.loop.load(std::memory_order_acquire);
-        loop != nullptr && (within == nullptr || loop->is_within(within)))
-        any = loop->work(at(own_, rank), rank);
+        loop != nullptr && scopes_.is_within(loop->made_in(), running_tasks.in))
+        any = loop->work(rank);
     if (there.inside.fetch_sub(1, std::memory_order_release) == 1) idle_.wake();
     return any;
 }

@@ -19,9 +19,9 @@
 // look at `inside`, let the one see null or the other the count (Dekker's pattern; verify/join.pml has the
 // same names). Who counts itself out releases what it wrote; the loop's member acquires that with the 0.
 //
-// A member that waits for those inside runs parts of its own loop, and of loops that were opened in it, and
-// nothing else. So no body begins on a member in the middle of another one, but where the latter waits for
-// it. The caller waits for its loop in the middle of none: it runs whatever members share.
+// A member that waits for those inside runs parts of its own loop, and what was made in the scope that the
+// loop was opened in (scopes.hpp). So no body begins on a member in the middle of another one, but where the
+// latter waits for it. The caller waits for its loop in the middle of none: it runs whatever members share.
 
 #include <atomic>
 #include <cstdint>
@@ -30,6 +30,7 @@
 
 #include <tauto/idle_members.hpp>
 #include <tauto/range.hpp>
+#include <tauto/scopes.hpp>
 #include <tauto/signed.hpp>
 
 namespace tauto::detail {
@@ -40,7 +41,7 @@ class open_loop;
 // The loops that are open in one outermost call at a time.
 class open_loops {
   public:
-    open_loops(int members, idle_members& idle);
+    open_loops(int members, idle_members& idle, scopes& all);
     open_loops(const open_loops&) = delete;
     open_loops& operator=(const open_loops&) = delete;
     ~open_loops();
@@ -57,8 +58,9 @@ class open_loops {
     // True if a loop was opened by run since then.
     [[nodiscard]] bool any_opened() const noexcept { return any_opened_.load(std::memory_order_relaxed); }
 
-    // Called by a member with nothing to do. Runs parts of an open loop; false where none had any.
-    bool join(int rank) noexcept { return join_some(rank, nullptr); }
+    // Called by a member with nothing to do. Runs parts of an open loop that it may run where it is; false
+    // where none had any.
+    bool join(int rank) noexcept;
 
     // For the explorer of verify/, which names it: of a member's outermost loop.
     [[nodiscard]] const std::atomic<int>& inside(int rank) noexcept { return place_of(rank, 0).inside; }
@@ -80,17 +82,13 @@ class open_loops {
     };
     // What a member alone touches.
     struct alignas(128) own_state {
-        int deep = 0;                       // its open loops
-        const open_loop* around = nullptr;  // the one whose body it runs
+        int deep = 0;  // its open loops
     };
 
     bool open(const loop_call& call, int rank, bool dealt);
     bool report(const loop_call& call, const place& here) const;
-    // Of a loop that was opened in `within`, at any depth, if that is given.
-    bool join_some(int rank, const open_loop* within) noexcept;
-    bool join_at(place& there, int rank, const open_loop* within) noexcept;
-    // `outermost`: the caller's, which is in the middle of no body.
-    void await_others(open_loop& loop, place& here, int rank, bool outermost) noexcept;
+    bool join_at(place& there, int rank) noexcept;
+    void await_others(open_loop& loop, place& here, int rank) noexcept;
     [[nodiscard]] place& place_of(int rank, int deep) noexcept {
         return at(places_, rank * most_deep + deep);
     }
@@ -98,6 +96,7 @@ class open_loops {
     int members_;
     std::vector<double> speeds_;
     idle_members& idle_;
+    scopes& scopes_;
     std::unique_ptr<place[]> places_;
     std::unique_ptr<own_state[]> own_;
     // Both change seldom and in one direction, so they stay in every member's cache.

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include <tauto/scopes.hpp>
 #include <tauto/task_deque.hpp>
 #include <tauto/team.hpp>
 #include <tauto/wait.hpp>
@@ -42,7 +43,7 @@ class task_region;
 struct current_region {
     task_region* region = nullptr;
     int rank = 0;
-    while_waiting wait = while_waiting::helps;
+    scope in = no_scope;  // that the running code was made in
 };
 inline thread_local constinit current_region running_tasks;
 
@@ -53,7 +54,11 @@ inline thread_local constinit current_region running_tasks;
 class task_region {
   public:
     task_region(const team_state* team, int members)
-        : team_(team), deques_(usize(members)), idle_(false), loops_(members, idle_) {}
+        : team_(team),
+          deques_(usize(members)),
+          idle_(false),
+          scopes_(members),
+          loops_(members, idle_, scopes_) {}
 
     // Before an outermost call, by its caller. `speeds`: of the members by rank; none: as if equal.
     // `alone_until`, in ticks: no member comes before; 0: at once.
@@ -69,21 +74,28 @@ class task_region {
     [[nodiscard]] const team_state* team_of() const noexcept { return team_; }
     [[nodiscard]] task_deque<task>& deque(int rank) noexcept { return at(deques_, rank); }
     [[nodiscard]] open_loops& loops() noexcept { return loops_; }
+    [[nodiscard]] scopes& all_scopes() noexcept { return scopes_; }
     // True if a body had a loop or a task that others could take. When all have ended.
     [[nodiscard]] bool shared_any() const noexcept {
         return loops_.any_opened() || tasks_ever() != tasks_before_;
     }
     [[nodiscard]] idle_members& idle() noexcept { return idle_; }
 
-    // Runs one task of another member, and what it left in this member's deque. False where none was found.
+    // Runs one task of another member, and what it left in this member's deque. False where none was found
+    // that may be run where this member is.
     bool help(int rank) noexcept {
         const int members = int_size(deques_);
+        const scope around = running_tasks.in;
         for (int k = 1; k < members; ++k) {
-            task* const stolen = deque((rank + k) % members).steal();
-            if (stolen == nullptr) continue;
+            const auto stolen = deque((rank + k) % members).steal([&](scope made_in) {
+                return scopes_.is_within(made_in, around);
+            });
+            if (stolen.task == nullptr) continue;
             task_deque<task>& own = deque(rank);
             const std::int64_t level = own.level();
-            run_stolen(*stolen, rank);
+            running_tasks.in = stolen.made_in;
+            run_stolen(*stolen.task, rank);
+            running_tasks.in = around;
             run_down_to(own, level);
             return true;
         }
@@ -93,16 +105,18 @@ class task_region {
     // Runs the tasks of this member that are above a level.
     static void run_down_to(task_deque<task>& own, std::int64_t level) noexcept {
         while (own.level() > level) {
-            task* const one = own.take();
-            if (one == nullptr) return;  // stolen, and all below it
-            one->run(*one);
+            const auto one = own.take();
+            if (one.task == nullptr) return;  // stolen, and all below it
+            const scope around = std::exchange(running_tasks.in, one.made_in);
+            one.task->run(*one.task);
+            running_tasks.in = around;
         }
     }
 
-    // Runs other members' tasks and loops until done() is true, unless the thread is isolated.
+    // Runs other members' tasks and loops, if they are within the scope of this one, until done() is true.
     template <class Done>
     void help_until(int rank, Done&& done, while_waiting kind = while_waiting::helps) noexcept {
-        const bool helps = kind == while_waiting::helps && running_tasks.wait == while_waiting::helps;
+        const bool helps = kind == while_waiting::helps;
         look_until(done, [&] { return helps && (help(rank) || loops_.join(rank)); });
     }
     // For a thread that is no member.
@@ -141,6 +155,7 @@ class task_region {
     const team_state* team_;
     std::vector<task_deque<task>> deques_;
     idle_members idle_;
+    scopes scopes_;
     open_loops loops_;
     std::int64_t tasks_before_ = 0;
     const char* name_ = nullptr;  // written before the call's first task, read by who has one of them
@@ -218,10 +233,11 @@ inline constexpr std::int64_t enough_to_steal = 8;
 // The second is there for others while the first runs here.
 template <class First, class Second>
 [[gnu::noinline]] void share_second(First& first, Second& second, while_waiting wait) {
-    const auto [region, rank, _] = running_tasks;
+    task_region* const region = running_tasks.region;
+    const int rank = running_tasks.rank;
     task_deque<task>& own = region->deque(rank);
     framed_task<Second> other(second);
-    if (!own.add(&other)) {
+    if (!own.add(&other, running_tasks.in)) {
         std::invoke(first);
         std::invoke(second);
         return;
@@ -235,7 +251,7 @@ template <class First, class Second>
         failure = std::current_exception();
     }
     task_region::run_down_to(own, level);  // what a group has added to it
-    if (own.take() != nullptr) {
+    if (own.take().task != nullptr) {
         // It does not begin where it would not in a serial program.
         if (!failure) std::invoke(second);
     } else {
@@ -347,10 +363,12 @@ class task_group {
         };
         auto one = std::make_unique<owned>(*this, std::forward<Function>(function));
         left_.fetch_add(1, std::memory_order_relaxed);
-        const auto [region, rank, _] = detail::running_tasks;
+        detail::task_region* const region = detail::running_tasks.region;
         owned* const added = one.release();
-        // A thread that is no member has no deque.
-        if (region_ == nullptr || region == nullptr || !region->deque(rank).add(added))
+        // A thread that is no member has no deque; another team has scopes of its own.
+        const detail::scope made_in = region == region_ ? made_in_ : detail::running_tasks.in;
+        if (region_ == nullptr || region == nullptr ||
+            !region->deque(detail::running_tasks.rank).add(added, made_in))
             return added->detail::task::run(*added);
         region->idle().wake_if_seen();
     }
@@ -359,7 +377,8 @@ class task_group {
     // at its end.
     void wait() noexcept {
         if (region_ == nullptr) return;
-        const auto [region, rank, _] = detail::running_tasks;
+        detail::task_region* const region = detail::running_tasks.region;
+        const int rank = detail::running_tasks.rank;
         const auto ended = [this] { return left_.load(std::memory_order_acquire) == 0; };
         if (region == nullptr) return region_->await(ended);
         detail::task_region::run_down_to(region->deque(rank), level_);
@@ -408,7 +427,9 @@ class task_group {
     }
 
     detail::task_region* region_;  // null: not shared
-    std::int64_t level_ = 0;       // of the deque of the member that made it
+    // Of its tasks, whoever adds them: it outlives none that is further in.
+    detail::scope made_in_ = detail::running_tasks.in;
+    std::int64_t level_ = 0;  // of the deque of the member that made it
     // Added to with relaxed, before anybody can have the task. Each end of a task releases what it did, and
     // wait() acquires all of it with the 0.
     std::atomic<std::int64_t> left_{0};
@@ -423,14 +444,23 @@ template <std::invocable Function>
 decltype(auto) isolate(Function&& function) {
     class isolation {
       public:
-        isolation() noexcept
-            : before_(std::exchange(detail::running_tasks.wait, detail::while_waiting::does_nothing)) {}
-        ~isolation() { detail::running_tasks.wait = before_; }
+        isolation() noexcept : region_(detail::running_tasks.region) {
+            if (region_ == nullptr) return;
+            detail::current_region& here = detail::running_tasks;
+            here.in = own_ = region_->all_scopes().enter(here.rank, here.in);
+        }
+        ~isolation() {
+            if (region_ == nullptr) return;
+            region_->all_scopes().leave(detail::running_tasks.rank, own_);
+            detail::running_tasks.in = around_;
+        }
         isolation(const isolation&) = delete;
         isolation& operator=(const isolation&) = delete;
 
       private:
-        detail::while_waiting before_;
+        detail::scope around_ = detail::running_tasks.in;
+        detail::task_region* region_;
+        detail::scope own_ = detail::empty_scope;
     };
     const isolation until_the_end;
     return std::invoke(std::forward<Function>(function));

@@ -167,6 +167,55 @@ TEST_CASE("the caller takes functions in the bodies that it waits for" *
     }
 }
 
+TEST_CASE("who waits in a body takes functions of what it waits for" *
+          doctest::description("algorithms.md, promise 14")) {
+    team some(shared_by(2));
+    enum class inside { function, loop, isolated };
+    for (const inside where : {inside::function, inside::loop, inside::isolated}) {
+        std::atomic<bool> meets{false};
+        std::atomic<bool> met{true};
+        const auto until = [&](auto&& ready) {
+            if (meets && !comes_true(ready)) met = false;
+        };
+        const auto loop = [&] {
+            std::atomic<bool> begun{false};
+            std::atomic<bool> taken{false};
+            parallel_for(some, 2, [&](range, int rank) {
+                if (meets && rank == 0) return until([&] { return begun.load(); });
+                begun = true;
+                std::atomic<int> here{0};
+                const auto part = [&] {
+                    burn(20'000);
+                    ++here;
+                    until([&] { return here.load() == 2; });
+                };
+                const auto body = [&] {
+                    parallel_invoke(
+                        some, [&] { until([&] { return taken.load(); }); },
+                        [&] {
+                            taken = true;
+                            if (where == inside::loop) {
+                                parallel_for(some, 2, [&](index) { part(); });
+                            } else {
+                                parallel_invoke(some, part, part);
+                            }
+                        });
+                };
+                if (where == inside::isolated) {
+                    isolate(body);
+                } else {
+                    body();
+                }
+            });
+        };
+        learn(loop);
+        meets = true;
+        for (int call = 0; call < 5; ++call) loop();
+        CAPTURE(static_cast<int>(where));
+        CHECK(met);
+    }
+}
+
 TEST_CASE("members with nothing to do take parts of an algorithm in a task" *
           doctest::description("runtime.md, promise 4; algorithms.md, promise 3")) {
     team some(shared_by(2));
@@ -277,6 +326,78 @@ TEST_CASE("a member that waits for its loop begins no body but of loops in it" *
     for (int call = 0; call < 20; ++call) loops();
     CHECK(sum == 20 * 9 * 435);
     CHECK_FALSE(entered_twice);
+}
+
+TEST_CASE("no function of another body begins in the middle of one" *
+          doctest::description("runtime.md, promise 4")) {
+    team some(shared_by(4));
+    static thread_local index in_outer = -1;
+    static thread_local index in_inner = -1;
+    std::atomic<int> wrong{0};
+    std::atomic<int> ran{0};
+    // A recursion of functions in the bodies (outer, inner); inner is -1 in the outer one alone.
+    const auto functions = [&](const auto& self, index outer, index inner, int deep) -> void {
+        wrong += in_outer != -1 && in_outer != outer;
+        wrong += in_inner != -1 && in_inner != inner;
+        if (deep == 0) {
+            burn(3000);
+            ++ran;
+            return;
+        }
+        parallel_invoke(
+            some, [&] { self(self, outer, inner, deep - 1); }, [&] { self(self, outer, inner, deep - 1); });
+    };
+    const auto loops = [&] {
+        parallel_for(some, 5, [&](index outer) {
+            wrong += in_outer != -1;
+            in_outer = outer;
+            parallel_invoke(
+                some, [&] { functions(functions, outer, -1, outer == 0 ? 5 : 2); },
+                [&] {
+                    parallel_for(some, 4, [&](index inner) {
+                        const index id = 10 * outer + inner;
+                        const index around = std::exchange(in_inner, id);
+                        wrong += around != -1;
+                        functions(functions, outer, id, 2);
+                        in_inner = around;
+                    });
+                });
+            in_outer = -1;
+        });
+    };
+    for (int call = 0; call < 30; ++call) loops();
+    CHECK(wrong == 0);
+    CHECK(ran == 30 * (32 + 4 * 4 + 5 * 4 * 4));
+}
+
+TEST_CASE("which scopes are within others" * doctest::description("runtime.md, promise 4")) {
+    using namespace detail;
+    scopes all(3);
+    const scope outer = all.enter(1, no_scope);
+    const scope inner = all.enter(2, outer);
+    const scope innermost = all.enter(1, inner);
+    const scope other = all.enter(0, no_scope);
+    for (const scope one : {no_scope, outer, inner, innermost, other, empty_scope}) {
+        CHECK(all.is_within(one, no_scope));
+        CHECK_FALSE(all.is_within(one, empty_scope));
+        CHECK(all.is_within(one, outer) == (one == outer || one == inner || one == innermost));
+        CHECK(all.is_within(one, inner) == (one == inner || one == innermost));
+        CHECK(all.is_within(one, other) == (one == other));
+    }
+    all.leave(1, innermost);
+    CHECK(all.enter(1, other) == innermost);
+    CHECK_FALSE(all.is_within(innermost, outer));
+    // A member in many is in no more; it comes out again.
+    std::vector<scope> many;
+    while (many.empty() || many.back() != empty_scope)
+        many.push_back(all.enter(0, many.empty() ? other : many.back()));
+    CHECK(many.size() > 10);
+    CHECK(all.is_within(many[many.size() - 2], other));
+    const scope in_empty = all.enter(2, empty_scope);
+    CHECK_FALSE(all.is_within(in_empty, other));
+    for (; !many.empty(); many.pop_back()) all.leave(0, many.back());
+    all.leave(0, other);
+    CHECK(all.enter(0, no_scope) == other);
 }
 
 TEST_CASE("what bodies of loops in loops throw; and the team stays usable" *

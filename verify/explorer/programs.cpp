@@ -294,31 +294,36 @@ struct shares {
 
 }  // namespace
 
-// An owner that adds and takes, and two thieves: each task is run once, and what it was given is there.
+// An owner that adds and takes, and two thieves, one of which wants half of the tasks: each is run once, and
+// what it was given is there.
 void deque_of_tasks() {
     struct work {
-        int given = 0;
+        scope given = no_scope;
         int times = 0;
-        void run() {
-            check(given == 7, "a task was run before it was made");
-            ++times;
-        }
     };
-    task_deque<work, 4> deque;
+    using deque_of_work = task_deque<work, 4>;
+    deque_of_work deque;
     name(&deque.top(), "top", 0);
     name(&deque.bottom(), "bottom", 0);
     std::array<work, 4> works;
     const auto add = [&](std::size_t i) {
-        works[i].given = 7;
-        check(deque.add(&works[i]), "a deque is full that is not");
+        works[i].given = static_cast<scope>(7 + i);
+        check(deque.add(&works[i], works[i].given), "a deque is full that is not");
     };
-    const auto run = [](work* one) {
-        if (one != nullptr) one->run();
+    const auto run = [](const deque_of_work::given& one) {
+        if (one.task == nullptr) return;
+        check(one.task->given == one.made_in,
+              "a task was run before it was made, or has another one's scope");
+        ++one.task->times;
     };
     on_each(3, [&](int rank) {
         if (rank != 0) {
-            run(deque.steal());
-            run(deque.steal());
+            for (int times = 0; times < 2; ++times) {
+                const auto stolen = deque.steal([&](scope of) { return rank == 1 || of % 2 == 0; });
+                check(stolen.task == nullptr || rank == 1 || stolen.made_in % 2 == 0,
+                      "a task was not wanted");
+                run(stolen);
+            }
             return;
         }
         add(0);
@@ -329,29 +334,41 @@ void deque_of_tasks() {
         run(deque.take());
         run(deque.take());
     });
-    while (work* const left = deque.take()) left->run();
+    for (auto left = deque.take(); left.task != nullptr; left = deque.take()) run(left);
     for (const work& one : works) check(one.times == 1, "a task was run twice or never");
 }
 
+namespace {
+
+// Writes where the frame of an earlier call was, so that whoever still reads that frame races with it.
+[[gnu::noinline]] void use_frames() {
+    std::array<int, 1024> frames;
+    for (int& one : frames) one = 0;
+    asm volatile("" : : "r"(frames.data()) : "memory");
+}
+
+}  // namespace
+
 void joined_loops() {
-    idle_members idle(false);
-    open_loops loops(3, idle);
+    task_region region(nullptr, 3);
+    open_loops& loops = region.loops();
     name(&loops.inside(0), "inside", 0);
     const loop_options options;
     site where;
     on_each(3, [&](int rank) {
+        running_tasks = {&region, rank};
         if (rank != 0) {
             loops.join(rank);
             loops.join(rank);
             return;
         }
         for (int loop = 0; loop < 2; ++loop) {
-            // Whoever touches it after its loop's end races with its own end.
             count_of times(3);
             const auto add = [](const void* counts, range r, int) {
                 static_cast<count_of*>(const_cast<void*>(counts))->add(r);
             };
             check(loops.run({add, &times, 3, &where, &options}, 0), "a loop has not run to its end");
+            use_frames();
             times.check_once();
         }
     });
