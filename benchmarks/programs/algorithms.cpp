@@ -21,6 +21,7 @@
 #include <cstdlib>
 #include <execution>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <parallel/algorithm>
@@ -587,6 +588,141 @@ void nested(library which, int64 n, double seconds) {
         [&] { return std::ranges::none_of(out, [](double one) { return one == -1.0; }); });
 }
 
+// A program of loops, reductions and functions in each other, as the seed N draws it. Its leaves take 10 to
+// 300 µs.
+class mixed_program {
+  public:
+    explicit mixed_program(int64 seed) {
+        std::mt19937 random(static_cast<unsigned>(seed));
+        int left = 60;
+        while (left > 0) draw(all_.within.emplace_back(std::make_unique<part>()).get(), 4, left, random);
+        all_.is = kind::loop;
+    }
+    // What all leaves come to.
+    double run(library which) {
+        double sum = 0;
+        recurse(which, [&] { sum = value_of(which, all_); });
+        return sum;
+    }
+
+  private:
+    enum class kind { leaf, loop, reduction, functions, sequence };
+    struct part {
+        kind is = kind::leaf;
+        int64 steps = 0;
+        std::vector<std::unique_ptr<part>> within;
+        tauto::site site;
+    };
+
+    static void draw(part* one, int deep, int& left, std::mt19937& random) {
+        --left;
+        if (deep == 0 || left <= 0 || random() % 5 == 0) {
+            one->steps = 4000 + random() % 120'000;
+            return;
+        }
+        const kind kinds[] = {kind::loop,      kind::loop,      kind::reduction,
+                              kind::functions, kind::functions, kind::sequence};
+        one->is = kinds[random() % std::size(kinds)];
+        const auto parts = 2 + random() % (one->is == kind::loop ? 6 : 2);
+        for (std::size_t i = 0; i < parts; ++i)
+            draw(one->within.emplace_back(std::make_unique<part>()).get(), deep - 1, left, random);
+    }
+
+    double value_of(library which, part& one) {
+        const auto n = std::ssize(one.within);
+        std::vector<double> values(as_size(n));
+        const auto run_part = [&](int64 i) { values[as_size(i)] = value_of(which, *one.within[as_size(i)]); };
+        switch (one.is) {
+            case kind::leaf: {
+                double x = static_cast<double>(one.steps);
+                for (int64 step = 0; step < one.steps; ++step) x = x * 0.999 + 1e-9;
+                return x;
+            }
+            case kind::sequence:
+                for (int64 i = 0; i < n; ++i) run_part(i);
+                break;
+            case kind::functions:
+                functions(which, n, run_part);
+                break;
+            case kind::loop:
+                loop(which, n, one.site, run_part);
+                break;
+            case kind::reduction:
+                return reduction(which, n, one.site, [&](int64 i) {
+                    run_part(i);
+                    return values[as_size(i)];
+                });
+        }
+        return std::accumulate(values.begin(), values.end(), 0.0);
+    }
+
+    template <class Run>
+    static void functions(library which, int64 n, Run& run_part) {
+        const auto rest = [&] {
+            if (n == 2) return run_part(1);
+            call_both(
+                which, [&] { run_part(1); }, [&] { run_part(2); });
+        };
+        call_both(
+            which, [&] { run_part(0); }, rest);
+    }
+
+    template <class Run>
+    static void loop(library which, int64 n, tauto::site& site, Run& run_part) {
+        switch (which) {
+            case library::serial:
+                for (int64 i = 0; i < n; ++i) run_part(i);
+                break;
+            case library::tauto:
+                tauto::parallel_for(team(), n, run_part, {.site = &site});
+                break;
+            case library::tbb:
+                tbb::parallel_for(int64{0}, n, run_part);
+                break;
+            case library::omp:
+#pragma omp taskloop grainsize(1) default(shared)
+                for (int64 i = 0; i < n; ++i) run_part(i);
+                break;
+            default:
+                throw no_such_algorithm();
+        }
+    }
+
+    // The values are few, and their order is drawn with the rest: the sum of doubles is compared roughly.
+    template <class Value>
+    static double reduction(library which, int64 n, tauto::site& site, const Value& value) {
+        switch (which) {
+            case library::tauto:
+                return tauto::parallel_reduce(team(), n, 0.0, value, std::plus<>{}, {.site = &site});
+            case library::tbb:
+                return tbb::parallel_reduce(
+                    tbb::blocked_range<int64>(0, n, 1), 0.0,
+                    [&](const auto& part, double sum) {
+                        for (int64 i = part.begin(); i < part.end(); ++i) sum += value(i);
+                        return sum;
+                    },
+                    std::plus<>{});
+            default: {
+                std::vector<double> values(as_size(n));
+                const auto keep = [&](int64 i) { values[as_size(i)] = value(i); };
+                loop(which, n, site, keep);
+                return std::accumulate(values.begin(), values.end(), 0.0);
+            }
+        }
+    }
+
+    part all_;
+};
+
+void mixed(library which, int64 seed, double seconds) {
+    mixed_program program(seed);
+    const double right = program.run(library::serial);
+    double found = 0;
+    time_calls(
+        1, seconds, [](int64) {}, [&](int64) { found = program.run(which); },
+        [&] { return std::abs(found - right) <= 1e-9 * std::abs(right); });
+}
+
 // Five points of a square of about N cells.
 void stencil(library which, int64 n, double seconds) {
     const auto side = static_cast<int64>(std::sqrt(static_cast<double>(n)));
@@ -681,6 +817,7 @@ void run(library which, std::string_view work, int64 n, double seconds) {
     }
     if (work == "quicksort") return quicksort_all(which, n, seconds);
     if (work == "nested") return nested(which, n, seconds);
+    if (work == "mixed") return mixed(which, n, seconds);
     if (work == "stencil") return stencil(which, n, seconds);
     throw std::invalid_argument("WORK is not one of those in benchmarks/algorithms.py");
 }
