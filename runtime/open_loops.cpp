@@ -40,12 +40,21 @@ class open_loop {
     open_loop(const loop_call& call, int opener, const adaptive_plan& plan, open_loops::place& at,
               scopes& all)
         : scopes_(all),
+          own_(all.enter(opener, made_in_)),
           call_(call),
           opener_(opener),
           plan_(plan),
           at_(at),
           timed_(call.site->in_bodies_.ticks() == 0 || calls_in_bodies::is_next_timed()),
-          stop_(call.options->stop.stop_possible() ? &call.options->stop : nullptr) {}
+          stop_(call.options->stop.stop_possible() ? &call.options->stop : nullptr) {
+        running_tasks.in = own_;
+    }
+    ~open_loop() {
+        running_tasks.in = made_in_;
+        scopes_.leave(opener_, own_);
+    }
+    open_loop(const open_loop&) = delete;
+    open_loop& operator=(const open_loop&) = delete;
 
     // Runs parts of it until there are none to take. False where it ran none.
     bool work(int rank) noexcept {
@@ -84,7 +93,7 @@ class open_loop {
     }
 
     void run(range chunk, open_loops::line& line, int rank) noexcept {
-        const scope body = scopes_.enter(rank, made_in_);
+        const scope body = scopes_.enter(rank, own_);
         const scope around = std::exchange(running_tasks.in, body);
         const bool timed = timed_ && rank == opener_ && line.iterations == 0;
         const std::int64_t start = timed ? ticks() : 0;
@@ -110,6 +119,7 @@ class open_loop {
 
     scopes& scopes_;
     scope made_in_ = running_tasks.in;
+    scope own_;  // around its bodies: of its opener, which waits in it
     const loop_call& call_;
     int opener_;
     adaptive_plan plan_;

@@ -19,9 +19,9 @@
 // look at `inside`, let the one see null or the other the count (Dekker's pattern; verify/join.pml has the
 // same names). Who counts itself out releases what it wrote; the loop's member acquires that with the 0.
 //
-// A member that waits for those inside runs parts of its own loop, and what was made in the scope that the
-// loop was opened in (scopes.hpp). So no body begins on a member in the middle of another one, but where the
-// latter waits for it. The caller waits for its loop in the middle of none: it runs whatever members share.
+// A member that waits for those inside runs parts of its own loop, and of what is in its bodies (scopes.hpp):
+// the scope of each body is within the loop's. So no body begins on a member in the middle of another one,
+// but where the latter waits for it; and no loop's end waits for what has no part in it.
 
 #include <atomic>
 #include <cstdint>

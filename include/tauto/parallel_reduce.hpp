@@ -56,17 +56,16 @@ namespace detail {
 enum class map_kind { of_ranges, in_lanes, in_order };
 
 // Indices of a block when the user names none. A range map is thought cheap, and its loop needs a length to
-// be fast. Few single indices may each be long, so each is a block; many are cut into 512 blocks or
-// more.
+// be fast; but it may be long all the same, so there are 9 to 16 blocks where there are indices, and more of
+// many. Few single indices may each be long, so each is a block; many are cut into 512 blocks or more.
 constexpr index default_grain(index n, map_kind kind) noexcept {
     const auto floor_of = [](index size) {
         return size < 1 ? index{1} : static_cast<index>(std::bit_floor(static_cast<std::uint64_t>(size)));
     };
     if (kind == map_kind::of_ranges) {
         if (n >= 8192) return std::clamp(floor_of(n / 128), index{512}, index{4096});
-        // So few that 9 blocks would keep one of two members for a quarter longer: 1, 2, 4 or 8 equal ones.
-        const index blocks = floor_of(n / 512);
-        return std::max(index{512}, (n + blocks * lanes - 1) / (blocks * lanes) * lanes);
+        const index grain = (n + 15) / 16;
+        return grain < 8 * lanes ? std::max(grain, index{1}) : (grain + lanes - 1) / lanes * lanes;
     }
     if (kind == map_kind::in_order) return std::min(floor_of(n / 512), index{64});
     if (n < 256) return 1;

@@ -2,11 +2,11 @@
 // In the middle of which bodies members are, so that one that waits there begins nothing that its body does
 // not wait for.
 //
-// A scope is one run of a loop's body, or of an isolated function, on a member. What members share, a task or
-// an open loop, was made in one: the innermost around it. Whoever runs a task is in the scope that it was
-// made in. A member that waits runs only what was made in its scope or within it: its body waits for all of
-// that, so nothing begins in the middle of a body but for that body, and no task waits below another body's
-// work.
+// A scope is one run of a loop's body, a loop as a whole, or an isolated function, on a member. What members
+// share, a task or an open loop, was made in one: the innermost around it. Whoever runs a task is in the
+// scope that it was made in. A member that waits runs only what was made in its scope or within it: its body
+// waits for all of that, so nothing begins in the middle of a body but for that body, and no task waits below
+// another body's work.
 
 #include <array>
 #include <atomic>

@@ -356,6 +356,19 @@ void parallel_for(Index first, Index last, const Function& function, task_group_
 
 // ---- Reductions ----
 
+namespace detail {
+
+// What a reduction calls its function with: 64 pieces or more, none shorter than a grain. A function may be
+// long, however short its range is.
+template <class Range>
+tauto::reduce_options in_pieces_of(const Range& range) {
+    const tauto::index n = length(range.size());
+    const tauto::index many = tauto::detail::default_grain(n, tauto::detail::map_kind::of_ranges);
+    return {.grain = std::max({length(range.grainsize()), std::min(many, n / 64), tauto::index{1}})};
+}
+
+}  // namespace detail
+
 // reduction of all range_value(piece, value so far). The pieces depend on the range alone, so the result has
 // the same bits for every team and run.
 template <class Range, class Value, class Function, class Reduction, class Partitioner = auto_partitioner>
@@ -372,7 +385,8 @@ requires std::invocable<const Function&, Range&, const Value&> &&
             Range piece = range.part(r);
             return function(piece, identity);
         };
-        return tauto::parallel_reduce(team(), detail::length(range.size()), Value(identity), of_piece, join);
+        return tauto::parallel_reduce(team(), detail::length(range.size()), Value(identity), of_piece, join,
+                                      detail::in_pieces_of(range));
     } else {
         const auto halved = [&](auto& self, Range& some, int left) -> Value {
             if (left == 0 || !some.is_divisible()) return function(some, identity);
@@ -417,7 +431,7 @@ void parallel_reduce(const Range& range, Body& body, Partitioner&& = {}) {
     static_assert(detail::is_blocked<Range>, "a body is reduced over a blocked_range");
     part all = tauto::parallel_reduce(
         team(), detail::length(range.size()), part{},
-        [&](tauto::range r) -> part { return of_range(range.part(r)); }, join);
+        [&](tauto::range r) -> part { return of_range(range.part(r)); }, join, detail::in_pieces_of(range));
     if (all) body.join(*all);
 }
 

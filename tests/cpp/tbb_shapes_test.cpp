@@ -83,6 +83,27 @@ TEST_CASE("a sum of doubles has the same bits each time") {
     CHECK(tbb::parallel_deterministic_reduce(range(0, 100'000), 0.0, third, std::plus<>{}) == once);
 }
 
+TEST_CASE("a reduction has a piece for each of few values, which may be long, and none below a grain") {
+    for (const int n : {1, 10, 63, 100, 1000, 5000, 100'000}) {
+        for (const int grain : {1, 7, 300}) {
+            std::atomic<int> pieces{0};
+            std::atomic<int> too_short{0};
+            const auto count = [&](const range& piece, int sum) {
+                ++pieces;
+                if (static_cast<int>(piece.size()) < grain && piece.end() != n) ++too_short;
+                return sum + static_cast<int>(piece.size());
+            };
+            CHECK(tbb::parallel_reduce(range(0, n, static_cast<std::size_t>(grain)), 0, count,
+                                       std::plus<>{}) == n);
+            CAPTURE(n);
+            CAPTURE(grain);
+            CHECK(pieces >= std::min(64, (n - 1) / grain + 1));
+            CHECK(pieces <= 256);
+            CHECK(too_short == 0);
+        }
+    }
+}
+
 TEST_CASE("a group can be used again, and its tasks may add some") {
     std::atomic<int> done{0};
     tbb::task_group group;
