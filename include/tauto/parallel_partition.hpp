@@ -2,6 +2,7 @@
 // Choosing elements by a predicate: parallel_copy_if, parallel_pack and parallel_partition.
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <functional>
@@ -73,8 +74,44 @@ index copy_here(In in, Out out, index n, Chosen& chosen) {
     }
 }
 
+// Of few elements each may take long, and a tile has 64. So each is chosen by an iteration of its own, and
+// what follows is done by the calling thread.
+class few_chosen {
+  public:
+    static constexpr index most = 256;
+    template <class Chosen>
+    struct call;  // names a site, whose iterations are elements and not tiles
+
+    template <class Chosen>
+    few_chosen(team& members, index n, Chosen& chosen, site& where, const algorithm_options& options) {
+        const auto choose = [&](index i) { at(flags_, i) = chosen(i) ? 1 : 0; };
+        loop_to_end(members, n, choose, loop_options_of(options, &where));
+    }
+    [[nodiscard]] bool operator()(index i) const noexcept { return at(flags_, i) != 0; }
+
+  private:
+    std::array<unsigned char, most> flags_;
+};
+
+// after(chosen) for those of few elements: with what was chosen, or, where it is best run at once, with what
+// chooses.
+template <class Chosen, class After>
+index choose_few(team& members, index n, Chosen& chosen, const algorithm_options& options, After&& after) {
+    site& where = site_of<few_chosen::call<std::remove_cvref_t<Chosen>>>;
+    if (runs_inline(members, where, n, options)) {
+        const inline_call here(members, where, n);
+        return after(chosen);
+    }
+    const few_chosen found(members, n, chosen, where, options);
+    return after(found);
+}
+
 template <class In, class Out, class Chosen>
 index copy_chosen(team& members, In in, Out out, index n, Chosen&& chosen, const algorithm_options& options) {
+    if (n <= few_chosen::most) {
+        return choose_few(members, n, chosen, options,
+                          [&](auto& those) { return copy_here(in, out, n, those); });
+    }
     site& where = site_of<std::remove_cvref_t<Chosen>>;
     if (runs_inline(members, where, marks::tiles_of(n), options)) {
         const inline_call here(members, where, marks::tiles_of(n));
@@ -215,6 +252,11 @@ index partition_together(team& members, In in, index n, Chosen& chosen, site& wh
 
 template <class In, class Chosen>
 index partition_by(team& members, In in, index n, Chosen&& chosen, const algorithm_options& options) {
+    if (n <= few_chosen::most) {
+        return choose_few(members, n, chosen, options, [&](auto& those) {
+            return partition_here(in, raw_buffer<std::iter_value_t<In>>(n), n, those);
+        });
+    }
     site& where = site_of<std::remove_cvref_t<Chosen>>;
     if (!runs_inline(members, where, marks::tiles_of(n), options))
         return partition_together(members, in, n, chosen, where, options);
@@ -275,6 +317,13 @@ template <class In, class Chosen>
 index partition_by_swaps(team& members, In in, index n, Chosen&& chosen, const algorithm_options& options) {
     if (n == 0) return 0;
     swapped_partition<In> work(in, n);
+    if (n <= few_chosen::most) {
+        return choose_few(members, n, chosen, options, [&](auto& those) {
+            work.choose({0, work.tiles()}, those);
+            work.swap_pairs({0, work.count_pairs()});
+            return work.all();
+        });
+    }
     const auto choose = [&](range some) { work.choose(some, chosen); };
     site& where = site_of<decltype(choose)>;
     if (runs_inline(members, where, work.tiles(), options)) {

@@ -3,13 +3,16 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <deque>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <random>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -523,6 +526,36 @@ TEST_CASE("move-only predicates, and algorithms inside bodies" *
         },
         {.schedule = dynamic{1}});
     CHECK(right.load() == 18);
+}
+
+TEST_CASE("few elements, each of which takes long to choose, are shared" *
+          doctest::description("algorithms.md, promise 7")) {
+    team some(shared_by(2));
+    std::mutex noting;
+    std::set<std::thread::id> threads;
+    const auto slow = [&](int one) {
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+        const std::lock_guard lock(noting);
+        threads.insert(std::this_thread::get_id());
+        return one % 2 == 1;
+    };
+    const std::vector<int> values = random_integers(40, 10, 9);
+    const auto odd = std::ranges::count_if(values, [](int one) { return one % 2 == 1; });
+    const auto by_two = [&](auto&& choose) {
+        threads.clear();
+        for (int call = 0; call < 20 && threads.size() < 2; ++call) {
+            std::vector<int> copy = values;
+            CHECK(choose(copy) == odd);
+        }
+        CHECK(threads.size() == 2);
+    };
+    by_two([&](std::vector<int>& copy) {
+        std::vector<int> kept(copy.size());
+        return parallel_copy_if(some, copy, kept.begin(), slow) - kept.begin();
+    });
+    by_two(
+        [&](std::vector<int>& copy) { return parallel_stable_partition(some, copy, slow) - copy.begin(); });
+    by_two([&](std::vector<int>& copy) { return parallel_partition(some, copy, slow) - copy.begin(); });
 }
 
 }  // namespace tauto
