@@ -40,17 +40,17 @@ class open_loop {
     open_loop(const loop_call& call, int opener, const adaptive_plan& plan, open_loops::place& at,
               scopes& all)
         : scopes_(all),
-          own_(all.enter(opener, made_in_)),
+          own_(all.enter(opener, around_.in)),
           call_(call),
           opener_(opener),
           plan_(plan),
           at_(at),
           timed_(call.site->in_bodies_.ticks() == 0 || calls_in_bodies::is_next_timed()),
           stop_(call.options->stop.stop_possible() ? &call.options->stop : nullptr) {
-        running_tasks.in = own_;
+        running_tasks.in = running_tasks.within = own_;
     }
     ~open_loop() {
-        running_tasks.in = made_in_;
+        running_tasks = around_;
         scopes_.leave(opener_, own_);
     }
     open_loop(const open_loop&) = delete;
@@ -74,7 +74,7 @@ class open_loop {
         return any;
     }
 
-    [[nodiscard]] scope made_in() const noexcept { return made_in_; }
+    [[nodiscard]] scope made_in() const noexcept { return around_.in; }
 
     void rethrow_failure() {
         if (failure_) std::rethrow_exception(failure_);
@@ -94,7 +94,8 @@ class open_loop {
 
     void run(range chunk, open_loops::line& line, int rank) noexcept {
         const scope body = scopes_.enter(rank, own_);
-        const scope around = std::exchange(running_tasks.in, body);
+        const current_region around = running_tasks;
+        running_tasks.in = running_tasks.within = body;
         const bool timed = timed_ && rank == opener_ && line.iterations == 0;
         const std::int64_t start = timed ? ticks() : 0;
         try {
@@ -104,7 +105,7 @@ class open_loop {
         } catch (...) {
             note_failure(chunk.begin, thrown_by_body(std::current_exception()));
         }
-        running_tasks.in = around;
+        running_tasks = around;
         scopes_.leave(rank, body);
     }
 
@@ -118,8 +119,8 @@ class open_loop {
     }
 
     scopes& scopes_;
-    scope made_in_ = running_tasks.in;
-    scope own_;  // around its bodies: of its opener, which waits in it
+    current_region around_ = running_tasks;  // of its opener
+    scope own_;                              // around its bodies: the opener waits in it
     const loop_call& call_;
     int opener_;
     adaptive_plan plan_;
@@ -227,7 +228,9 @@ bool open_loops::report(const loop_call& call, const place& here) const {
 void open_loops::await_others(open_loop& loop, place& here, int rank) noexcept {
     idle_wait wait(idle_);
     const auto is_empty = [&] { return here.inside.load(std::memory_order_acquire) == 0; };
-    const auto finds_some = [&] { return loop.work(rank) || running_tasks.region->help(rank) || join(rank); };
+    const auto finds_some = [&] {
+        return loop.work(rank) || running_tasks.region->run_some(rank, {running_tasks.in});
+    };
     while (!is_empty()) {
         if (idle_.are_gone()) return;  // the call around tells
         if (finds_some()) {
@@ -238,16 +241,16 @@ void open_loops::await_others(open_loop& loop, place& here, int rank) noexcept {
     }
 }
 
-bool open_loops::join(int rank) noexcept {
+bool open_loops::join(int rank, scope within) noexcept {
     for (int deep = 0; deep < depth_.load(std::memory_order_relaxed); ++deep) {
         for (int k = 1; k < members_; ++k) {
-            if (join_at(place_of((rank + k) % members_, deep), rank)) return true;
+            if (join_at(place_of((rank + k) % members_, deep), rank, within)) return true;
         }
     }
     return false;
 }
 
-bool open_loops::join_at(place& there, int rank) noexcept {
+bool open_loops::join_at(place& there, int rank, scope within) noexcept {
     if (there.loop.load(std::memory_order_relaxed) == nullptr ||
         !there.has_more.load(std::memory_order_relaxed))
         return false;
@@ -255,7 +258,7 @@ bool open_loops::join_at(place& there, int rank) noexcept {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     bool any = false;
     if (open_loop* const loop = there.loop.load(std::memory_order_acquire);
-        loop != nullptr && scopes_.is_within(loop->made_in(), running_tasks.in))
+        loop != nullptr && scopes_.is_within(loop->made_in(), within))
         any = loop->work(rank);
     if (there.inside.fetch_sub(1, std::memory_order_release) == 1) idle_.wake();
     return any;

@@ -58,9 +58,9 @@ class open_loops {
     // True if a loop was opened by run since then.
     [[nodiscard]] bool any_opened() const noexcept { return any_opened_.load(std::memory_order_relaxed); }
 
-    // Called by a member with nothing to do. Runs parts of an open loop that it may run where it is; false
-    // where none had any.
-    bool join(int rank) noexcept;
+    // Called by a member with nothing to do. Runs parts of an open loop that is within a scope; false where
+    // none had any.
+    bool join(int rank, scope within) noexcept;
 
     // For the explorer of verify/, which names it: of a member's outermost loop.
     [[nodiscard]] const std::atomic<int>& inside(int rank) noexcept { return place_of(rank, 0).inside; }
@@ -87,7 +87,7 @@ class open_loops {
 
     bool open(const loop_call& call, int rank, bool dealt);
     bool report(const loop_call& call, const place& here) const;
-    bool join_at(place& there, int rank) noexcept;
+    bool join_at(place& there, int rank, scope within) noexcept;
     void await_others(open_loop& loop, place& here, int rank) noexcept;
     [[nodiscard]] place& place_of(int rank, int deep) noexcept {
         return at(places_, rank * most_deep + deep);

@@ -4,9 +4,9 @@
 //
 // A scope is one run of a loop's body, a loop as a whole, or an isolated function, on a member. What members
 // share, a task or an open loop, was made in one: the innermost around it. Whoever runs a task is in the
-// scope that it was made in. A member that waits runs only what was made in its scope or within it: its body
-// waits for all of that, so nothing begins in the middle of a body but for that body, and no task waits below
-// another body's work.
+// scope that it was made in. A member that waits runs what was made in its scope or within it: its body waits
+// for all of that. So nothing begins in the middle of a body but for that body, and no task waits below the
+// work of another body.
 
 #include <array>
 #include <atomic>

@@ -43,7 +43,8 @@ class task_region;
 struct current_region {
     task_region* region = nullptr;
     int rank = 0;
-    scope in = no_scope;  // that the running code was made in
+    scope in = no_scope;      // that the running code was made in
+    scope within = no_scope;  // the innermost one that the thread is in the middle of; `in` is within it
 };
 inline thread_local constinit current_region running_tasks;
 
@@ -67,7 +68,7 @@ class task_region {
     template <class Ended>
     void take_part(int rank, Ended&& ended) noexcept {
         const current_region around = std::exchange(running_tasks, {this, rank});
-        look_until(ended, [&] { return !is_alone() && (help(rank) || loops_.join(rank)); });
+        look_until(ended, [&] { return !is_alone() && run_some(rank, {}); });
         running_tasks = around;
     }
 
@@ -81,19 +82,24 @@ class task_region {
     }
     [[nodiscard]] idle_members& idle() noexcept { return idle_; }
 
-    // Runs one task of another member, and what it left in this member's deque. False where none was found
-    // that may be run where this member is.
-    bool help(int rank) noexcept {
+    // What a wait may run: what is within a scope; at last also what lies in this member's own deque, and the
+    // tasks that were made in the scope of the group that it waits for.
+    struct wanted {
+        scope within = no_scope;
+        bool at_last = false;
+        scope of_group = no_scope;
+    };
+    // Runs one such task, and what it left in this member's deque. False where none was found.
+    bool help(int rank, const wanted& some) noexcept {
         const int members = int_size(deques_);
-        const scope around = running_tasks.in;
-        for (int k = 1; k < members; ++k) {
+        for (int k = 1; k < members + (some.at_last ? 1 : 0); ++k) {
             const auto stolen = deque((rank + k) % members).steal([&](scope made_in) {
-                return scopes_.is_within(made_in, around);
+                return (some.at_last && made_in == some.of_group) || scopes_.is_within(made_in, some.within);
             });
             if (stolen.task == nullptr) continue;
             task_deque<task>& own = deque(rank);
             const std::int64_t level = own.level();
-            running_tasks.in = stolen.made_in;
+            const scope around = std::exchange(running_tasks.in, stolen.made_in);
             run_stolen(*stolen.task, rank);
             running_tasks.in = around;
             run_down_to(own, level);
@@ -101,23 +107,51 @@ class task_region {
         }
         return false;
     }
+    // Runs such a task, or parts of an open loop within the scope. False where there were none.
+    bool run_some(int rank, const wanted& some) noexcept {
+        return help(rank, some) || loops_.join(rank, some.within);
+    }
 
     // Runs the tasks of this member that are above a level.
     static void run_down_to(task_deque<task>& own, std::int64_t level) noexcept {
         while (own.level() > level) {
             const auto one = own.take();
             if (one.task == nullptr) return;  // stolen, and all below it
-            const scope around = std::exchange(running_tasks.in, one.made_in);
-            one.task->run(*one.task);
-            running_tasks.in = around;
+            run_own(one);
         }
     }
 
-    // Runs other members' tasks and loops, if they are within the scope of this one, until done() is true.
+    // Takes back a task that this member added, with which the deque had this level. False where another one
+    // has it, or a wait on this member ran it. Runs what a group has added since.
+    static bool take_back(task_deque<task>& own, std::int64_t level, const task& added) noexcept {
+        while (own.level() >= level) {
+            const auto one = own.take();
+            if (one.task == nullptr) return false;
+            if (one.task == &added) return true;
+            run_own(one);
+        }
+        return false;
+    }
+
+    // Runs other members' tasks and loops until done() is true: what was made where this wait was. After a
+    // millisecond in vain it runs all that the thread may run, and what was made in the scope of the group
+    // that it waits for. That is late, because it would keep waiting who waits for this one.
     template <class Done>
-    void help_until(int rank, Done&& done, while_waiting kind = while_waiting::helps) noexcept {
+    void help_until(int rank, Done&& done, scope of_group,
+                    while_waiting kind = while_waiting::helps) noexcept {
         const bool helps = kind == while_waiting::helps;
-        look_until(done, [&] { return helps && (help(rank) || loops_.join(rank)); });
+        const wanted at_once{.within = running_tasks.in};
+        const wanted later{.within = running_tasks.within, .at_last = true, .of_group = of_group};
+        std::int64_t since = 0;  // nothing was found; 0: something was
+        look_until(done, [&] {
+            if (!helps) return false;
+            if (run_some(rank, at_once) || (since != 0 && is_long_ago(since) && run_some(rank, later))) {
+                since = 0;
+                return true;
+            }
+            if (since == 0) since = ticks();
+            return false;
+        });
     }
     // For a thread that is no member.
     template <class Done>
@@ -138,9 +172,18 @@ class task_region {
             }
         }
     }
+    [[nodiscard]] static bool is_long_ago(std::int64_t then) noexcept {
+        static const std::int64_t patience = to_ticks(std::chrono::milliseconds(1));
+        return ticks() - then > patience;
+    }
     [[nodiscard]] bool is_alone() const noexcept {
         const std::int64_t until = alone_until_.load(std::memory_order_relaxed);
         return until != 0 && ticks() < until;
+    }
+    static void run_own(const task_deque<task>::given& one) noexcept {
+        const scope around = std::exchange(running_tasks.in, one.made_in);
+        one.task->run(*one.task);
+        running_tasks.in = around;
     }
     // With its slice in the trace.
     void run_stolen(task& stolen, int rank) noexcept;
@@ -250,13 +293,12 @@ template <class First, class Second>
     } catch (...) {
         failure = std::current_exception();
     }
-    task_region::run_down_to(own, level);  // what a group has added to it
-    if (own.take().task != nullptr) {
+    if (task_region::take_back(own, level, other)) {
         // It does not begin where it would not in a serial program.
         if (!failure) std::invoke(second);
     } else {
         region->help_until(
-            rank, [&] { return other.done.load(std::memory_order_acquire); }, wait);
+            rank, [&] { return other.done.load(std::memory_order_acquire); }, running_tasks.in, wait);
         if (!failure) failure = other.failure;
     }
     if (failure) std::rethrow_exception(failure);
@@ -382,7 +424,7 @@ class task_group {
         const auto ended = [this] { return left_.load(std::memory_order_acquire) == 0; };
         if (region == nullptr) return region_->await(ended);
         detail::task_region::run_down_to(region->deque(rank), level_);
-        region->help_until(rank, ended);
+        region->help_until(rank, ended, made_in_);
     }
 
   protected:
@@ -427,7 +469,7 @@ class task_group {
     }
 
     detail::task_region* region_;  // null: not shared
-    // Of its tasks, whoever adds them: it outlives none that is further in.
+    // Of its tasks, whoever adds them: what the group was made in does not end before them.
     detail::scope made_in_ = detail::running_tasks.in;
     std::int64_t level_ = 0;  // of the deque of the member that made it
     // Added to with relaxed, before anybody can have the task. Each end of a task releases what it did, and
@@ -444,22 +486,22 @@ template <std::invocable Function>
 decltype(auto) isolate(Function&& function) {
     class isolation {
       public:
-        isolation() noexcept : region_(detail::running_tasks.region) {
-            if (region_ == nullptr) return;
+        isolation() noexcept {
             detail::current_region& here = detail::running_tasks;
-            here.in = own_ = region_->all_scopes().enter(here.rank, here.in);
+            if (here.region == nullptr) return;
+            own_ = here.region->all_scopes().enter(here.rank, here.in);
+            here.in = here.within = own_;
         }
         ~isolation() {
-            if (region_ == nullptr) return;
-            region_->all_scopes().leave(detail::running_tasks.rank, own_);
-            detail::running_tasks.in = around_;
+            if (around_.region == nullptr) return;
+            around_.region->all_scopes().leave(around_.rank, own_);
+            detail::running_tasks = around_;
         }
         isolation(const isolation&) = delete;
         isolation& operator=(const isolation&) = delete;
 
       private:
-        detail::scope around_ = detail::running_tasks.in;
-        detail::task_region* region_;
+        detail::current_region around_ = detail::running_tasks;
         detail::scope own_ = detail::empty_scope;
     };
     const isolation until_the_end;

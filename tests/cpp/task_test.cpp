@@ -233,6 +233,70 @@ TEST_CASE("groups: what a task throws comes out of run_all, and the rest is left
     }
 }
 
+TEST_CASE("a wait for a group in the middle of other functions runs each of them once" *
+          doctest::description("algorithms.md, promise 14")) {
+    team some(shared_by(2));
+    for (int repeat = 0; repeat < 20; ++repeat) {
+        std::atomic<bool> busy{false};
+        std::atomic<bool> over{false};
+        std::atomic<int> outer{0};
+        std::atomic<int> inner{0};
+        std::atomic<int> added{0};
+        task_group::run_all(some, [&](task_group& all) {
+            // Nobody else has time.
+            all.run([&] {
+                busy = true;
+                while (!over) std::this_thread::yield();
+            });
+            while (!busy) std::this_thread::yield();
+            parallel_invoke(
+                some,
+                [&] {
+                    task_group::run_all(some, [&](task_group& group) {
+                        for (int k = 0; k < 3; ++k) group.run([&] { ++added; });
+                        parallel_invoke(
+                            some,
+                            [&] {
+                                group.wait();
+                                if (repeat % 2 == 0) group.run([&] { ++added; });
+                            },
+                            [&] { ++inner; });
+                    });
+                },
+                [&] { ++outer; });
+            over = true;
+        });
+        CHECK(outer == 1);
+        CHECK(inner == 1);
+        CHECK(added == (repeat % 2 == 0 ? 4 : 3));
+    }
+}
+
+TEST_CASE("a function of a body may wait for a group that was made outside, whoever has its tasks" *
+          doctest::description("algorithms.md, promise 14")) {
+    team some(shared_by(2));
+    for (int repeat = 0; repeat < 10; ++repeat) {
+        std::atomic<int> ran{0};
+        task_group::run_all(some, [&](task_group& all) {
+            parallel_for(some, 2, [&](index) {
+                std::atomic<bool> begun{false};
+                for (int k = 0; k < 3; ++k) all.run([&] { ++ran; });
+                parallel_invoke(
+                    some,
+                    [&] {
+                        // Until another member has the second one, for a while.
+                        for (int k = 0; k < 2000 && !begun; ++k) std::this_thread::yield();
+                    },
+                    [&] {
+                        begun = true;
+                        all.wait();
+                    });
+            });
+        });
+        CHECK(ran == 6);
+    }
+}
+
 TEST_CASE("who is isolated runs nothing else while it waits" *
           doctest::description("algorithms.md, promise 16")) {
     using namespace std::chrono_literals;

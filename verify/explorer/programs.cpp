@@ -358,8 +358,8 @@ void joined_loops() {
     on_each(3, [&](int rank) {
         running_tasks = {&region, rank};
         if (rank != 0) {
-            loops.join(rank);
-            loops.join(rank);
+            loops.join(rank, no_scope);
+            loops.join(rank, no_scope);
             return;
         }
         for (int loop = 0; loop < 2; ++loop) {
