@@ -96,6 +96,8 @@ class open_loop {
         const scope body = scopes_.enter(rank, own_);
         const current_region around = running_tasks;
         running_tasks.in = running_tasks.within = body;
+        task_deque<task>& own = running_tasks.region->deque(rank);
+        const std::int64_t level = own.level();
         const bool timed = timed_ && rank == opener_ && line.iterations == 0;
         const std::int64_t start = timed ? ticks() : 0;
         try {
@@ -107,6 +109,8 @@ class open_loop {
         }
         running_tasks = around;
         scopes_.leave(rank, body);
+        // Tasks that it added to a group around the loop: nobody may be there who could take them.
+        task_region::run_down_to(own, level);
     }
 
     void note_failure(index begin, std::exception_ptr thrown) noexcept {
@@ -229,7 +233,7 @@ void open_loops::await_others(open_loop& loop, place& here, int rank) noexcept {
     idle_wait wait(idle_);
     const auto is_empty = [&] { return here.inside.load(std::memory_order_acquire) == 0; };
     const auto finds_some = [&] {
-        return loop.work(rank) || running_tasks.region->run_some(rank, {running_tasks.in});
+        return loop.work(rank) || running_tasks.region->run_some(rank, running_tasks.in);
     };
     while (!is_empty()) {
         if (idle_.are_gone()) return;  // the call around tells

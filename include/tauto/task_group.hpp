@@ -68,7 +68,7 @@ class task_region {
     template <class Ended>
     void take_part(int rank, Ended&& ended) noexcept {
         const current_region around = std::exchange(running_tasks, {this, rank});
-        look_until(ended, [&] { return !is_alone() && run_some(rank, {}); });
+        look_until(ended, [&] { return !is_alone() && run_some(rank, no_scope); });
         running_tasks = around;
     }
 
@@ -82,19 +82,13 @@ class task_region {
     }
     [[nodiscard]] idle_members& idle() noexcept { return idle_; }
 
-    // What a wait may run: what is within a scope; at last also what lies in this member's own deque, and the
-    // tasks that were made in the scope of the group that it waits for.
-    struct wanted {
-        scope within = no_scope;
-        bool at_last = false;
-        scope of_group = no_scope;
-    };
-    // Runs one such task, and what it left in this member's deque. False where none was found.
-    bool help(int rank, const wanted& some) noexcept {
+    // Runs one task of another member, or at last of its own, that is within a scope, and what it left in
+    // this member's deque. False where none was found.
+    bool help(int rank, scope within, bool own_too = false) noexcept {
         const int members = int_size(deques_);
-        for (int k = 1; k < members + (some.at_last ? 1 : 0); ++k) {
+        for (int k = 1; k < members + (own_too ? 1 : 0); ++k) {
             const auto stolen = deque((rank + k) % members).steal([&](scope made_in) {
-                return (some.at_last && made_in == some.of_group) || scopes_.is_within(made_in, some.within);
+                return scopes_.is_within(made_in, within);
             });
             if (stolen.task == nullptr) continue;
             task_deque<task>& own = deque(rank);
@@ -107,9 +101,9 @@ class task_region {
         }
         return false;
     }
-    // Runs such a task, or parts of an open loop within the scope. False where there were none.
-    bool run_some(int rank, const wanted& some) noexcept {
-        return help(rank, some) || loops_.join(rank, some.within);
+    // Runs such a task, or parts of an open loop within that scope. False where there were none.
+    bool run_some(int rank, scope within, bool own_too = false) noexcept {
+        return help(rank, within, own_too) || loops_.join(rank, within);
     }
 
     // Runs the tasks of this member that are above a level.
@@ -133,19 +127,18 @@ class task_region {
         return false;
     }
 
-    // Runs other members' tasks and loops until done() is true: what was made where this wait was. After a
-    // millisecond in vain it runs all that the thread may run, and what was made in the scope of the group
-    // that it waits for. That is late, because it would keep waiting who waits for this one.
+    // Runs other members' tasks and loops until done() is true: what was made where this wait is, and after a
+    // millisecond in vain what is within `at_last`. That is late, because it would keep waiting who waits for
+    // this one.
     template <class Done>
-    void help_until(int rank, Done&& done, scope of_group,
+    void help_until(int rank, Done&& done, scope at_last,
                     while_waiting kind = while_waiting::helps) noexcept {
         const bool helps = kind == while_waiting::helps;
-        const wanted at_once{.within = running_tasks.in};
-        const wanted later{.within = running_tasks.within, .at_last = true, .of_group = of_group};
+        const scope here = running_tasks.in;
         std::int64_t since = 0;  // nothing was found; 0: something was
         look_until(done, [&] {
             if (!helps) return false;
-            if (run_some(rank, at_once) || (since != 0 && is_long_ago(since) && run_some(rank, later))) {
+            if (run_some(rank, here) || (since != 0 && is_long_ago(since) && run_some(rank, at_last, true))) {
                 since = 0;
                 return true;
             }
@@ -298,7 +291,7 @@ template <class First, class Second>
         if (!failure) std::invoke(second);
     } else {
         region->help_until(
-            rank, [&] { return other.done.load(std::memory_order_acquire); }, running_tasks.in, wait);
+            rank, [&] { return other.done.load(std::memory_order_acquire); }, running_tasks.within, wait);
         if (!failure) failure = other.failure;
     }
     if (failure) std::rethrow_exception(failure);
@@ -424,7 +417,9 @@ class task_group {
         const auto ended = [this] { return left_.load(std::memory_order_acquire) == 0; };
         if (region == nullptr) return region_->await(ended);
         detail::task_region::run_down_to(region->deque(rank), level_);
-        region->help_until(rank, ended, made_in_);
+        // Tasks of a group that was made elsewhere may lie below anything.
+        const detail::current_region& here = detail::running_tasks;
+        region->help_until(rank, ended, made_in_ == here.in ? here.within : detail::no_scope);
     }
 
   protected:

@@ -121,6 +121,7 @@ class program {
             choice{6, "a run of members that throws", &program::throwing_run},
             choice{6, "a run of members that is stopped", &program::stopped_run},
             choice{6, "a nested loop", &program::nested},
+            choice{10, "loops and functions in each other", &program::mixed},
             choice{5, "calls in a run of members", &program::nested_in_run},
             choice{5, "two threads", &program::two_threads},
             choice{4, "a new team", &program::new_team},
@@ -569,6 +570,172 @@ class program {
                          {.site = &short_one});
         }
         require(!rank_wrong, "a loop in a short one was not its member's own");
+    }
+
+    // A piece of a program whose pieces are in each other.
+    struct piece {
+        enum class kind { leaf, adds, loop, reduction, functions, group, isolated, sequence };
+        kind is = kind::leaf;
+        piece* above = nullptr;
+        std::vector<std::unique_ptr<piece>> within;
+        int microseconds = 0;
+        bool throws = false;
+        bool waits = false;  // for the group around it, which it adds a task to
+        std::atomic<int> runs{0};
+        std::atomic<int> added{0};
+        site where;
+
+        [[nodiscard]] bool is_in(const piece* other) const {
+            const piece* one = this;
+            while (one != nullptr && one != other) one = one->above;
+            return one != nullptr;
+        }
+        template <class See>
+        void each(See&& see) {
+            see(*this);
+            for (const auto& one : within) one->each(see);
+        }
+    };
+    struct mixture {
+        team& members;
+        std::atomic<bool> wrong_place{false};
+        // The body that the thread is in the middle of.
+        static inline thread_local const piece* in_body = nullptr;
+
+        void run_body(piece& one, task_group* group, bool in_task) {
+            if (in_body != nullptr && !one.is_in(in_body)) wrong_place = true;
+            const piece* const around = std::exchange(in_body, &one);
+            try {
+                run(one, group, in_task);
+            } catch (...) {
+                in_body = around;
+                throw;
+            }
+            in_body = around;
+        }
+
+        void run(piece& one, task_group* group, bool in_task) {
+            if (in_body != nullptr && !one.is_in(in_body)) wrong_place = true;
+            ++one.runs;
+            burn(one.microseconds);
+            if (one.throws) throw thrown_by_body();
+            const auto n = static_cast<index>(one.within.size());
+            const auto run_part = [&](index i) { run(*at(one.within, i), group, in_task); };
+            const auto run_body_of = [&](index i) { run_body(*at(one.within, i), group, in_task); };
+            switch (one.is) {
+                case piece::kind::leaf:
+                    return;
+                case piece::kind::adds:
+                    if (group == nullptr) return;
+                    group->run([&one] { ++one.added; });
+                    if (one.waits && !in_task) group->wait();
+                    return;
+                case piece::kind::loop:
+                    parallel_for(members, n, run_body_of, {.site = &one.where});
+                    return;
+                case piece::kind::reduction: {
+                    const auto value = [&](index i) {
+                        run_body_of(i);
+                        return i;
+                    };
+                    const index sum =
+                        parallel_reduce(members, n, index{0}, value, std::plus<>{}, {.site = &one.where});
+                    require(sum == n * (n - 1) / 2, "a reduction in a function or body is wrong");
+                    return;
+                }
+                case piece::kind::functions:
+                    if (n == 2) {
+                        parallel_invoke(
+                            members, [&] { run_part(0); }, [&] { run_part(1); });
+                    } else {
+                        parallel_invoke(
+                            members, [&] { run_part(0); }, [&] { run_part(1); }, [&] { run_part(2); });
+                    }
+                    return;
+                case piece::kind::group:
+                    task_group::run_all(members, [&](task_group& own) {
+                        for (index i = 0; i < n; ++i) {
+                            piece& part = *at(one.within, i);
+                            if (i % 2 == 0) {
+                                own.run([&] { run(part, &own, true); });
+                            } else {
+                                run(part, &own, false);
+                            }
+                        }
+                    });
+                    return;
+                case piece::kind::isolated:
+                    return isolate([&] { run_part(0); });
+                case piece::kind::sequence:
+                    for (index i = 0; i < n; ++i) run_part(i);
+                    return;
+            }
+        }
+    };
+
+    void draw(piece& one, int deep, int& left) {
+        using kind = piece::kind;
+        --left;
+        one.microseconds = chance(3) ? below(40) : 0;
+        if (deep == 0 || left <= 0 || chance(5)) {
+            if (chance(3)) one.is = kind::adds;
+            return;
+        }
+        static constexpr std::array kinds = {kind::loop,      kind::loop,      kind::reduction,
+                                             kind::functions, kind::functions, kind::group,
+                                             kind::group,     kind::isolated,  kind::sequence};
+        one.is = kinds[usize(below(static_cast<int>(kinds.size())))];
+        int parts = 1 + below(5);
+        if (one.is == kind::functions) parts = 2 + below(2);
+        if (one.is == kind::isolated) parts = 1;
+        for (int i = 0; i < parts; ++i) {
+            piece& part = *one.within.emplace_back(std::make_unique<piece>());
+            part.above = &one;
+            draw(part, deep - 1, left);
+        }
+    }
+
+    void mixed() {
+        mixture all{.members = some_team()};
+        piece root;
+        int left = 1 + below(40);
+        draw(root, 6, left);
+        bool throws = chance(6);
+        const bool some_throw = throws;
+        root.each([&](piece& one) {
+            ++actions_;
+            // A function that waits for a group could be run below one of the group's own tasks, which it
+            // would wait for. So only the group's body does.
+            const bool in_group = one.above != nullptr && one.above->is == piece::kind::group;
+            if (one.is == piece::kind::adds) one.waits = in_group && chance(2);
+            if (one.within.empty() && throws && chance(4)) {
+                one.throws = true;
+                throws = false;
+            }
+        });
+        const bool throws_one = some_throw && !throws;
+        for (int repeats = 1 + below(5); repeats > 0; --repeats) {
+            root.each([](piece& one) { one.runs = one.added = 0; });
+            bool caught = false;
+            try {
+                all.run(root, nullptr, false);
+            } catch (const thrown_by_body&) {
+                caught = true;
+            }
+            require(caught == throws_one,
+                    "an exception of a function in a body was lost, or came from nowhere");
+            require(!all.wrong_place, "something began in the middle of another body");
+            root.each([&](piece& one) {
+                const bool in_group = one.is == piece::kind::adds && one.runs > 0 && one.added == 0;
+                require(one.runs <= 1 && one.added <= 1, "a function in a body was run twice");
+                require(caught || one.runs == 1, "a function in a body was not run");
+                if (in_group && !caught) {
+                    const piece* group = one.above;
+                    while (group != nullptr && group->is != piece::kind::group) group = group->above;
+                    require(group == nullptr, "a task of a group was not run");
+                }
+            });
+        }
     }
 
     void nested_in_run() {
