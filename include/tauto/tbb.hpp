@@ -411,12 +411,12 @@ requires std::constructible_from<Body, Body&, split> && std::invocable<Body&, Ra
     detail::is_partitioner<std::remove_cvref_t<Partitioner>>
 void parallel_reduce(const Range& range, Body& body, Partitioner&& = {}) {
     std::mutex splitting;
-    using part = std::optional<Body>;
+    using part = std::unique_ptr<Body>;  // a body need not move
     const auto of_range = [&](Range piece) {
         part own;
         {
             const std::lock_guard turn(splitting);
-            own.emplace(body, split{});
+            own = std::make_unique<Body>(body, split{});
         }
         (*own)(piece);
         return own;

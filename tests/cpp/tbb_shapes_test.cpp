@@ -104,6 +104,36 @@ TEST_CASE("a reduction has a piece for each of few values, which may be long, an
     }
 }
 
+// As in oneTBB's pages, where what it looks at is constant. It cannot be copied or moved.
+struct least_of {
+    explicit least_of(const std::vector<int>& of) : values(of) {}
+    least_of(least_of& other, tbb::split) : values(other.values) {}
+    least_of(const least_of&) = delete;
+    least_of& operator=(const least_of&) = delete;
+    void operator()(const range& piece) {
+        for (int i = piece.begin(); i < piece.end(); ++i)
+            if (at < 0 || values[static_cast<std::size_t>(i)] < values[static_cast<std::size_t>(at)]) at = i;
+    }
+    void join(const least_of& right) {
+        const auto value_of = [&](int i) { return values[static_cast<std::size_t>(i)]; };
+        if (right.at >= 0 && (at < 0 || value_of(right.at) < value_of(at))) at = right.at;
+    }
+
+    const std::vector<int>& values;
+    int at = -1;
+};
+
+TEST_CASE("bodies that are reduced need only split and join") {
+    std::vector<int> values(1000);
+    for (int i = 0; i < 1000; ++i) values[static_cast<std::size_t>(i)] = (i * 7919 + 13) % 1009;
+    least_of least(values);
+    tbb::parallel_reduce(range(0, 1000), least);
+    CHECK(least.at == std::min_element(values.begin(), values.end()) - values.begin());
+    least_of none(values);
+    tbb::parallel_reduce(range(5, 5), none);
+    CHECK(none.at == -1);
+}
+
 TEST_CASE("a group can be used again, and its tasks may add some") {
     std::atomic<int> done{0};
     tbb::task_group group;
