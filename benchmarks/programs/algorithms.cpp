@@ -688,7 +688,7 @@ class mixed_program {
         }
     }
 
-    // The values are few, and their order is drawn with the rest: the sum of doubles is compared roughly.
+    // Libraries add the values in different orders, so the sums are compared roughly.
     template <class Value>
     static double reduction(library which, int64 n, tauto::site& site, const Value& value) {
         switch (which) {
