@@ -46,6 +46,7 @@ nlohmann::json seconds_of_each_way(const account& what) {
 std::string most_done(const account& what) {
     const auto most = std::max_element(what.seconds_of.begin() + 1, what.seconds_of.end());
     if (*most == 0) return "";
+    if (2 * what.handed_over > what.moves) return ", mostly onto the CPUs of threads that had ended";
     return std::string(", mostly ") + in_words(static_cast<way>(most - what.seconds_of.begin()));
 }
 
@@ -101,6 +102,7 @@ std::string to_json(const answer& found) {
         {"threads", found.what.threads_seen},
         {"threads_moved", found.what.threads_moved},
         {"moves", found.what.moves},
+        {"handed_over", found.what.handed_over},
         {"looks", found.what.looks},
         {"seconds", found.what.seconds},
         {"seconds_of_each_way", seconds_of_each_way(found.what)},

@@ -29,6 +29,7 @@ constexpr std::size_t windows_to_learn_in = 3;
 constexpr double long_round = 15e-3;              // seconds of work: windows end with the round from here on
 constexpr double too_short_to_move = 1e-3;        // seconds of work until threads wait for each other
 constexpr double too_short_where_seated = 10e-3;  // a look is about as far from the next
+constexpr double long_enough_to_find_who_is_new = 40e-3;
 constexpr nanoseconds look_if_unforeseen = 2 * millisecond;
 constexpr nanoseconds soonest_look = 100'000;
 constexpr nanoseconds after_an_end = 50'000;   // for the switch to be recorded
@@ -174,6 +175,7 @@ void controller::act() {
     if (done_ == way::moves) return place_threads();
     if (done_ == way::alone) return;
     const bool seats = done_ == way::seats;
+    if (seats && team_.has_steps()) return holding_.let_ends_hand_over(cpus_);
     const std::vector<member*> held = seats ? team_.to_seat(how_.begin_seated) : team_.of_note();
     // A thread that is alone may be about to ask the kernel how many CPUs it has, and to start so many
     // others.
@@ -225,6 +227,10 @@ bool controller::is_surely_left_alone(nanoseconds now) const {
 
 // The most promising first.
 std::vector<way> controller::possible_ways() {
+    if (team_.has_steps()) {
+        if (team_.between_places() < long_enough_to_find_who_is_new) return {way::seats};
+        return {way::seats, way::moves};
+    }
     const std::vector<member*> working = team_.of_note();
     const bool can_hold = holding_.can_hold(working);
     const bool more_than_cpus = working.size() > cpus_.size();
@@ -448,6 +454,13 @@ account controller::report() const {
     account found = account_;
     found.threads_seen = team_.threads_seen();
     found.threads_moved = team_.threads_moved();
+    if (const team::handed told = team_.handed_over(); told.over > 0) {
+        found.handed_over = told.over;
+        found.moves += told.over;
+        found.threads_seen = std::max(found.threads_seen, told.ended);
+        found.threads_moved =
+            std::min(found.threads_moved + static_cast<std::size_t>(told.over), found.threads_seen);
+    }
     found.saw_switches = team_.saw_switches();
     found.code_was_hidden = team_.unseen().was_refused();
     return found;

@@ -38,8 +38,9 @@ constexpr std::uint16_t goal_bits = 0x07ff;
 
 /// Of one thread. The controller goes from `is_own` over `is_asked` and `becomes_held` to `is_held`, and from
 /// there over `becomes_held` to `is_own`; back at once where it only moves it. A thread of the program that
-/// waits may lend its CPU to one that is held: from `is_held` over `is_moving` to `is_guest`, and back. The
-/// thread itself goes to `stays_own` before it starts what would inherit its mask.
+/// waits may lend its CPU to one that is held: from `is_held` over `is_moving` to `is_guest`, and back. One
+/// that ends may put a thread of its process that is not held on its CPU: from `is_own` over `is_moving` back
+/// at once. The thread itself goes to `stays_own` before it starts what would inherit its mask.
 ///
 /// Invariant: who changes the mask of a thread has first brought its word to a value that is his alone: a
 /// word with `becomes_held` is the controller's, with `is_guarded` its guard's, with `is_moving` that of
@@ -237,6 +238,17 @@ inline std::optional<taken_word> begin_giving_back(hold_word& word, std::uint16_
 /// When it has.
 inline void end_giving_back(hold_word& word, const taken_word& taken) noexcept {
     word.change(taken.now, taken.was);
+}
+
+/// By a thread of the program that puts one that nobody holds on CPU `to` - 1 and gives it the program's mask
+/// back at once: before it looks whether the mask is the program's. Both belong to one process, so that
+/// nobody is left with a narrow mask by a killed one. Nothing where somebody has the word. `mover`: see
+/// set_mover. It ends with end_giving_back.
+inline std::optional<taken_word> begin_pull(hold_word& word, std::uint16_t to, std::uint32_t mover) noexcept {
+    taken_word taken{.was = {}, .now = {.state = is_moving, .seat = to, .on = to}};
+    set_mover(taken.now, mover);
+    if (!word.change(taken.was, taken.now)) return std::nullopt;
+    return taken;
 }
 
 enum class refusal { was_own, was_held, was_refused };

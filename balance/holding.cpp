@@ -218,12 +218,21 @@ void holding::publish(const speeds& cpus) {
     publish_speeds(shared_->cpu_speeds, weights.data(), static_cast<std::uint32_t>(weights.size()));
 }
 
-void holding::allow_lending(const speeds& cpus, std::span<const double> worth) {
+void holding::tell_paces(const speeds& cpus, std::span<const double> worth) {
     for (std::size_t i = 0; i < cpus.size(); ++i)
         if (const auto cpu = static_cast<std::size_t>(cpus[i].cpu); cpu < most_cpus)
             shared_->paces[cpu].store(static_cast<std::uint32_t>(std::lround(unit * worth[i])),
                                       std::memory_order_relaxed);
+}
+
+void holding::allow_lending(const speeds& cpus, std::span<const double> worth) {
+    tell_paces(cpus, worth);
     shared_->lending.store(1, std::memory_order_release);
+}
+
+void holding::let_ends_hand_over(const speeds& cpus) {
+    tell_paces(cpus, cpus.per_second());
+    shared_->steps.hand_over.store(1, std::memory_order_relaxed);
 }
 
 void holding::let_waits_sleep(bool on) {
@@ -234,6 +243,7 @@ void holding::end() {
     if (shared_ != nullptr) {
         shared_->lending.store(0, std::memory_order_release);
         shared_->crowded.store(0, std::memory_order_relaxed);
+        shared_->steps.hand_over.store(0, std::memory_order_relaxed);
     }
     std::vector<moves::order> back;
     for (const one_held& one : held_) {

@@ -29,6 +29,8 @@ class holding {
     // Each on a CPU by itself, the fastest first; who is left over, where it gets most. Publishes the speeds
     // if each has its own. Helpers are on the CPUs that they help.
     int seat(std::span<member* const> members, std::span<const team::helper> helpers, const speeds& cpus);
+    // Nobody has a seat: who ends hands its CPU over to one on a slower CPU.
+    void let_ends_hand_over(const speeds& cpus);
     // After a window on seats: what each CPU is worth, by how long its threads were busy.
     void learn(std::span<member* const> members);
     // All on the CPUs that are as fast as the fastest; on others when these have been faster for some looks.
@@ -50,6 +52,7 @@ class holding {
     void publish(const speeds& cpus);
     // Who waits on a seat may take others onto it.
     void allow_lending(const speeds& cpus, std::span<const double> worth);
+    void tell_paces(const speeds& cpus, std::span<const double> worth);
 
     cpu_set_t given_;
     moves& mover_;

@@ -28,7 +28,7 @@ namespace tauto::balance {
 
 inline constexpr char page_variable[] = "TAUTO_BALANCE_PAGE";
 inline constexpr std::uint64_t page_magic = 0x6563'6e61'6c61'6274;  // "tbalance"
-inline constexpr std::uint32_t page_version = 10;
+inline constexpr std::uint32_t page_version = 11;
 /// Threads that the library started and that do no part of the program's work.
 inline constexpr char name_of_idle_threads[] = "tauto-waits";
 inline constexpr std::uint32_t most_slots = 1024;
@@ -110,6 +110,21 @@ struct cpu_weights {
     std::array<std::atomic<std::uint32_t>, most_cpus> weights;  ///< of CPU k; any unit, 0: not used
 };
 
+/// What threads did that live for one step of a program: whoever forks them waits until all have ended.
+///
+/// Invariant: `last` has the number of steps (its low 20 bits) and the time of the last one (16 ns each; the
+/// rest) in one word, so who reads it has the time that belongs to the number. It changes by
+/// compare-exchange, and its number goes up by one each time. Memory orders: no other data hang on any of
+/// these, so all are relaxed.
+struct step_account {
+    std::atomic<std::uint64_t> last;
+    std::atomic<std::uint64_t> ended;        ///< threads
+    std::atomic<std::uint64_t> handed_over;  ///< times that one of them was put on the CPU of another
+    std::atomic<std::uint32_t> hand_over;    ///< by the controller: who ends hands its CPU over
+    /// CPU time of threads that ended on CPU k, in ns.
+    std::array<std::atomic<std::uint64_t>, most_cpus> ran;
+};
+
 /// The whole page. All zero but for the first four words when it is new.
 struct page {
     std::uint64_t magic;
@@ -134,6 +149,7 @@ struct page {
     std::array<std::atomic<std::uint32_t>, most_slots> helps_on;
     std::atomic<std::uint64_t> in_a_row;  ///< regions whose parts were run in a row
     std::atomic<std::uint64_t> lent;      ///< times that a CPU was lent
+    step_account steps;
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
@@ -299,6 +315,36 @@ inline void end_timed_wait(slot& one, std::uint64_t now) noexcept {
     one.waited.store(before + (now - since), std::memory_order_release);
 }
 
+namespace detail {
+
+constexpr unsigned step_bits = 20;
+constexpr unsigned step_time_shift = 4;
+
+}  // namespace detail
+
+/// By whoever ends as the last of a process's step, at `now`.
+inline void note_step(step_account& of, std::uint64_t now) noexcept {
+    constexpr std::uint64_t most = (std::uint64_t{1} << detail::step_bits) - 1;
+    std::uint64_t before = of.last.load(std::memory_order_relaxed);
+    std::uint64_t next = 0;
+    do {
+        next = now >> detail::step_time_shift << detail::step_bits | ((before + 1) & most);
+    } while (!of.last.compare_exchange_weak(before, next, std::memory_order_relaxed));
+}
+
+/// How many there were, modulo 2^20, and when the last one ended, modulo 2^48 ns.
+inline progress read_steps(const step_account& of) noexcept {
+    const std::uint64_t word = of.last.load(std::memory_order_relaxed);
+    return {word & ((std::uint64_t{1} << detail::step_bits) - 1),
+            word >> detail::step_bits << detail::step_time_shift};
+}
+
+/// What there was between two readings.
+inline progress steps_between(const progress& before, const progress& after) noexcept {
+    return {(after.passed - before.passed) & ((std::uint64_t{1} << detail::step_bits) - 1),
+            (after.at - before.at) & ((std::uint64_t{1} << 48) - 1)};
+}
+
 /// By the controller alone. `count` weights; 0 of them: loops are shared out equally again.
 inline void publish_speeds(cpu_weights& to, const std::uint32_t* weights, std::uint32_t count) noexcept {
     if (count > most_cpus) count = most_cpus;
@@ -316,6 +362,7 @@ inline void let_go(page& shared) noexcept {
     shared.lending.store(0, std::memory_order_release);
     shared.crowded.store(0, std::memory_order_relaxed);
     shared.waits_sleep.store(0, std::memory_order_relaxed);
+    shared.steps.hand_over.store(0, std::memory_order_relaxed);
     if (shared.cpu_speeds.cpus.load(std::memory_order_relaxed) != 0)
         publish_speeds(shared.cpu_speeds, nullptr, 0);
 }

@@ -18,7 +18,11 @@ constexpr nanoseconds longest_tick = 10 * timer::millisecond;
 constexpr int most_windows_unnoted = 2;  // of one that has a seat
 constexpr double alike = 0.35;
 constexpr double surely_wanted = 0.9;
-constexpr double fewest_waits = 8;        // in a window that is judged by them
+constexpr double fewest_waits = 8;             // in a window that is judged by them
+constexpr std::uint64_t fewest_steps = 2;      // in a window
+constexpr int fewest_to_tell_steps_apart = 3;  // windows
+constexpr nanoseconds longest_between_steps = 300 * timer::millisecond;
+constexpr int tallies_of_a_step = 2;      // at most: who was in more lives on
 constexpr double follows = 0.3;           // of what a window shows
 constexpr double follows_counted = 0.15;  // so that ways are compared by one measure
 
@@ -52,6 +56,7 @@ team::team(pid_t root, speeds& cpus, bool files, page* marks)
       marks_(marks),
       uses_(cpus.size()),
       looked_(timer::now()),
+      ran_until_ended_(cpus.size()),
       unseen_(cpus) {
     window_.at = looked_;
 }
@@ -135,6 +140,7 @@ void team::begin_window() {
     window_ = {timer::now(), work_};
     first_round_ = last_round_ = {};
     rounds_ = 0;
+    take_steps();
 }
 
 std::size_t team::threads_moved() const {
@@ -348,6 +354,7 @@ bool team::tells_places(const member& one) const {
 }
 
 std::uint64_t team::places_passed() const {
+    if (has_steps_) return steps_between(last_step_, read_steps(marks_->steps)).passed;
     std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max();
     progress now;
     for (const auto& [thread, one] : members_)
@@ -380,6 +387,47 @@ double team::places_a_second() {
         ++tell;
     }
     return all && tell > 0 ? sum / tell : 0;
+}
+
+team::steps_done team::take_steps() {
+    steps_done found;
+    if (marks_ == nullptr) return found;
+    const step_account& told = marks_->steps;
+    const progress now = read_steps(told);
+    const progress before = std::exchange(last_step_, now);
+    const progress since = steps_between(before, now);
+    const std::uint64_t ended = told.ended.load(std::memory_order_relaxed);
+    const auto ended_since = static_cast<double>(ended - std::exchange(ended_, ended));
+    for (std::size_t i = 0; i < cpus_.size(); ++i) {
+        const auto cpu = static_cast<std::size_t>(cpus_[i].cpu);
+        if (cpu >= most_cpus) continue;
+        const std::uint64_t ran = told.ran[cpu].load(std::memory_order_relaxed);
+        const std::uint64_t more = ran - std::exchange(ran_until_ended_[i], ran);
+        found.work += 1e-9 * static_cast<double>(more) * cpus_[i].pace;
+    }
+    if (since.passed >= fewest_steps)
+        has_steps_ = true;
+    else if (looked_ - window_.at > longest_between_steps)
+        has_steps_ = false;
+    if (since.passed < fewest_steps || before.at == 0 || since.at == 0) return found;
+    found.a_second = static_cast<double>(since.passed) / (1e-9 * static_cast<double>(since.at));
+    found.threads = ended_since / static_cast<double>(since.passed);
+    return found;
+}
+
+team::handed team::handed_over() const {
+    if (marks_ == nullptr) return {};
+    const step_account& told = marks_->steps;
+    return {static_cast<long long>(told.handed_over.load(std::memory_order_relaxed)),
+            static_cast<std::size_t>(told.ended.load(std::memory_order_relaxed))};
+}
+
+// Of those that live longer than a step, since the last tally.
+double team::work_of_the_others() const {
+    double work = 0;
+    for (const auto& [thread, one] : members_)
+        if (one.thread == one.process || one.tallies > tallies_of_a_step) work += one.had_worked;
+    return work;
 }
 
 // Of all that did a part of note; 0 where one of them does not tell.
@@ -463,23 +511,39 @@ team::tally team::take_tally(bool alone) {
         one.had_worked = std::exchange(one.worked, 0.0);
         one.was_busy = std::exchange(one.busy, 0);
         if (one.noted) ++found.threads;
+        ++one.tallies;
     }
     const nanoseconds now = timer::now();
-    const double places = places_a_second();
+    double places = places_a_second();
+    const steps_done steps = take_steps();
+    const double work_of_steps = steps.work + work_of_the_others();
+    if (steps.a_second > 0 && work_of_steps > 0) {
+        of_a_step_.learn(work_of_steps / (steps.a_second * timer::to_seconds(looked_ - window_.at)),
+                         follows_counted);
+        ++steps_learned_;
+    }
+    const bool are_alike = of_a_step_.is_known() || steps_learned_ < fewest_to_tell_steps_apart;
+    has_steps_ = has_steps_ && places == 0 && are_alike;
+    if (has_steps_) places = steps.a_second;
     between_places_ = places > 0 ? 1 / places : 0;
-    const bool by_rounds = places == 0 && 2 * rounds_took() > now - window_.at;
+    const bool by_rounds = places == 0 && !has_steps_ && 2 * rounds_took() > now - window_.at;
     const point& from = by_rounds ? first_round_ : window_;
     const point to = by_rounds ? last_round_ : point{looked_, work_};
     found.work = to.work - from.work;
     found.estimated = found.work;
     found.seconds = timer::to_seconds(to.at - from.at);
+    if (has_steps_) {
+        found.work = found.estimated = work_of_steps;
+        found.threads = std::max(found.threads, static_cast<std::size_t>(std::lround(steps.threads)));
+    }
     if (places > 0 && found.work > 0) {
-        of_a_place_.learn(found.work / (places * found.seconds), follows_counted);
-        found.counted = of_a_place_.is_known();
-        if (found.counted) found.work = places * found.seconds * of_a_place_.work;
+        if (!has_steps_) of_a_place_.learn(found.work / (places * found.seconds), follows_counted);
+        const learned_work& each = has_steps_ ? of_a_step_ : of_a_place_;
+        found.counted = each.is_known();
+        if (found.counted) found.work = places * found.seconds * each.work;
     }
     const double waits = waits_a_second() * found.seconds;
-    if (places == 0) judge_by_waits(found, waits, alone);
+    if (places == 0 && !has_steps_) judge_by_waits(found, waits, alone);
     found.ran = std::exchange(ran_, 0);
     const auto spun = static_cast<double>(std::exchange(spun_, 0));
     if (found.ran > 0) found.spun = std::min(1.0, spun / static_cast<double>(found.ran));

@@ -54,6 +54,7 @@ struct member {
     std::uint32_t yields = 0;                   // at the last look
     bool yielded = false;                       // between the last two
     bool ended = false;
+    int tallies = 0;  // that it was in
 };
 
 // What threads had and wanted of a CPU since the last look.
@@ -97,7 +98,10 @@ class team {
     // Watches nobody any more; a search begins anew.
     void forget();
     // CPUs have become faster or slower: what a place was worth until now is no measure.
-    void forget_places() { of_a_place_ = of_a_wait_ = {}; }
+    void forget_places() {
+        of_a_place_ = of_a_step_ = of_a_wait_ = {};
+        steps_learned_ = 0;
+    }
     // Watches switches, where the system allows it, or reads /proc at each look. A thread that is interrupted
     // often is slowed by the first: one whose CPU `tauto emulate` slows takes 6 % longer.
     void watch_exactly(bool exactly);
@@ -123,6 +127,14 @@ class team {
         int cpu;
     };
     std::vector<helper> helpers();
+    // Whether threads lived for one step each, as the last tally showed: there is nobody to seat.
+    bool has_steps() const { return has_steps_; }
+    // Times that such threads were put onto the CPUs of others, and how many have ended.
+    struct handed {
+        long long over = 0;
+        std::size_t ended = 0;
+    };
+    handed handed_over() const;
     // The work of a window, in seconds at speed 1, and the threads that did a part of note. A round is from
     // one moment at which threads begin to work together to the next. Where whole rounds fill most of a
     // window, `work` and `seconds` are theirs. Where threads tell of places that they came past, `work` is
@@ -178,6 +190,14 @@ class team {
     double least_of_note() const;  // work since the last tally
     double places_a_second();
     double waits_a_second();
+    // Of threads that lived for one step each, since the last tally.
+    struct steps_done {
+        double a_second = 0;  // 0: too few to tell
+        double work = 0;      // of those that have ended
+        double threads = 0;   // in each
+    };
+    steps_done take_steps();
+    double work_of_the_others() const;
     void judge_by_waits(tally& found, double waits, bool alone);
     void take_unseen_waits_off(member& one);
     void end_stretch(member& one);
@@ -206,6 +226,7 @@ class team {
     int rounds_ = 0;
     double between_places_ = 0;
     learned_work of_a_place_{.work = 0, .unlike = 0.6};  // of all, between two
+    learned_work of_a_step_{.work = 0, .unlike = 0.4};   // of threads that live for one
     learned_work of_a_wait_{.work = 0, .unlike = 0.3};   // of a thread of note; believed until windows differ
     std::vector<moment> moments_;
     news news_;
@@ -213,6 +234,11 @@ class team {
     nanoseconds looked_ = 0;
     bool has_tally_ = false;
     bool has_rows_ = false;  // at the last tally
+    bool has_steps_ = false;
+    progress last_step_;
+    int steps_learned_ = 0;  // windows
+    std::uint64_t ended_ = 0;
+    std::vector<std::uint64_t> ran_until_ended_;  // on each CPU
     // Of the whole run; after a rest its threads are members again.
     std::set<pid_t> ever_seen_;
     std::set<pid_t> moved_before_;  // by members that are no more

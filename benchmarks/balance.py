@@ -7,7 +7,7 @@ The parts, all but the last with the last CPU, or ``--slow`` of them, slower by 
   to a CPU each, more threads than CPUs, and the fast CPUs alone.
 - ``threads``: the same work by 4, 8 and 16 threads with pthread barriers.
 - ``meetings``: by a thread for each CPU, which meet every 30, 6 and 2 ms: at a pthread barrier, at C++20's
-  ``std::barrier``, at a condition variable.
+  ``std::barrier``, at a condition variable, or as threads that are started for each round and end with it.
 - ``spins``: by a thread for each CPU, which wait by looking at memory.
 - ``midway``: the CPU becomes slow in the middle of the run, of both compilers' loops.
 - ``programs``: programs of other people; beside those of OpenBLAS stand as many threads as fast CPUs.
@@ -51,7 +51,7 @@ SCHEMA = "tautochrone.balance-benchmark/4"
 REGIONS_MS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
 BARRIER_MS = 30.0
 MEETINGS_MS = (30.0, 6.0, 2.0)
-MEETINGS = ("barrier", "std", "condition")
+MEETINGS = ("barrier", "std", "condition", "ends")
 SOURCE = Path(__file__).parent / "programs" / "static_loop.cpp"
 
 PASSIVE = {

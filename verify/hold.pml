@@ -1,10 +1,11 @@
 /* Who decides where a thread of a balanced program runs (balance/hold.hpp; make, hold and widen in balance/moves.cpp;
- * put in balance/waits/lending.cpp), under sequential consistency.
+ * put in balance/waits/lending.cpp; pull in balance/waits/steps.cpp), under sequential consistency.
  *
  * One thread. Its owner, which is the thread itself, now and then starts what would inherit its mask, and may pin
  * itself. The controller puts it on one seat and later on another, and releases it each time. LENDERS threads that
  * wait take it onto their CPUs and send it home, and go on with what another one has begun once they see the mask;
  * each has TURNS, the first lender MORE_TURNS more.
+ * A thread of the owner's own process puts it on a CPU PULLS times while nobody holds it, and gives it its mask back.
  * KILLS processes (the controller, or that of a lender) are killed at
  * any step; a guard releases what a killed controller held. A word that nobody gives back is taken away; with LATE
  * also one whose holder is only slow, and then nobody is killed.
@@ -16,7 +17,7 @@
  *
  * Mutants, each of which must fail: NO_WORD_TO_MOVE, GUEST_UNKNOWN, LOST_WORD_IGNORED, LOST_HOLD_IGNORED,
  * OWN_MASK_WIDENED, GUARD_AS_CONTROLLER, ASKED_AS_HELD, NEXT_UNKNOWN, MASK_NOT_SEEN,
- * SET_RIGHT_WITHOUT_WORD, NOT_CLAIMED, MOVES_ALIKE.
+ * SET_RIGHT_WITHOUT_WORD, NOT_CLAIMED, MOVES_ALIKE, PULLED_WITHOUT_WORD.
  */
 #ifndef LENDERS
 #define LENDERS 2
@@ -33,6 +34,9 @@
 #ifndef MORE_TURNS
 #define MORE_TURNS 0
 #endif
+#ifndef PULLS
+#define PULLS 0
+#endif
 
 /* Words. */
 #define OWN 0
@@ -44,8 +48,9 @@
 #define ASKED 6
 #define MOVING 7
 
-/* Masks: the CPUs 1 and 2 are seats, 3 and more those of lenders. */
+/* Masks: the CPUs 1 and 2 are seats, 3 and more those of lenders, 8 that of who pulls. */
 #define GIVEN 0
+#define PULLED 8
 #define PINNED 9
 #define SEATS 2
 
@@ -63,17 +68,18 @@ byte narrow; /* the mask in the controller's list, which its guard reads; 0: non
 /* Ghosts. */
 byte has_it;            /* who has the word MOVING */
 bit dead[LENDERS + 1];
-bit ended[LENDERS + 1]; /* the last is the controller */
+bit ended[LENDERS + 2]; /* the last but one is the controller, the last who pulls */
 byte kills = KILLS;
 bit owner_ended;
 bit guard_ended;
 bit has_pinned;
 
 #define CONTROLLER LENDERS
+#define PULLER (LENDERS + 1)
 #ifdef LATE
 #define IS_LOST(who) (1)
 #else
-#define IS_LOST(who) (dead[who])
+#define IS_LOST(who) ((who) <= CONTROLLER && dead[who])
 #endif
 
 inline may_die(who) {
@@ -522,6 +528,54 @@ killed:
     ended[me] = 1
 }
 
+/* It is never killed alone: with it ends the thread that it pulls. */
+proctype puller() {
+    byte pulls;
+    bit got;
+
+    do
+    :: pulls == PULLS -> break
+    :: pulls < PULLS ->
+        pulls++;
+        /* begin_pull */
+        d_step {
+            got = (word == OWN);
+            if
+            :: got ->
+#ifndef PULLED_WITHOUT_WORD
+                word = MOVING;
+                seat = PULLED;
+                on = PULLED;
+                next = 0;
+                mover = PULLER;
+                has_it = PULLER
+#endif
+            :: else
+            fi
+        };
+        if
+        :: got && mask == GIVEN ->
+            mask = PULLED;
+            if
+            :: mask == PULLED -> mask = GIVEN
+            :: else
+            fi
+        :: else
+        fi;
+        /* end_giving_back */
+        d_step {
+            if
+            :: word == MOVING && IS_SAME_MOVER(PULLER) && seat == PULLED && on == PULLED && next == 0 ->
+                word = OWN;
+                seat = 0;
+                on = 0
+            :: else
+            fi
+        }
+    od;
+    ended[PULLER] = 1
+}
+
 proctype owner() {
     byte start;
     bit was_held;
@@ -572,11 +626,14 @@ init {
         run controller();
         run guard();
         run owner();
+#if PULLS > 0
+        run puller();
+#endif
         for (k : 0 .. LENDERS - 1) {
             run lender(k)
         }
     };
-    owner_ended && guard_ended;
+    owner_ended && guard_ended && (PULLS == 0 || ended[PULLER]);
     for (k : 0 .. LENDERS - 1) {
         ended[k]
     };

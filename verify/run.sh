@@ -165,6 +165,9 @@ hold           safety  pass       STARTS=0
 hold           safety  pass       LONG STARTS=1 KILLS=0 MORE_TURNS=1
 hold           safety  pass       LATE LENDERS=1
 hold           safety  pass       LATE STARTS=0
+hold           safety  pass       PULLS=2 LENDERS=1 STARTS=1
+hold           safety  pass       PULLS=1 STARTS=1 TURNS=1 KILLS=0
+hold           safety  pass       LATE PULLS=1 LENDERS=1 STARTS=1
 hold           safety  assertion  NO_WORD_TO_MOVE KILLS=0
 hold           safety  assertion  GUEST_UNKNOWN KILLS=0
 hold           safety  assertion  LOST_WORD_IGNORED LATE
@@ -176,6 +179,7 @@ hold           safety  assertion  NEXT_UNKNOWN
 hold           safety  assertion  MASK_NOT_SEEN
 hold           safety  assertion  SET_RIGHT_WITHOUT_WORD KILLS=0
 hold           safety  assertion  NOT_CLAIMED STARTS=1 KILLS=0 MORE_TURNS=1
+hold           safety  assertion  PULLED_WITHOUT_WORD PULLS=1 LENDERS=1
 hold           safety  assertion  MOVES_ALIKE STARTS=1 KILLS=0 MORE_TURNS=2
 row            safety  pass
 row            safety  pass       WATCHER RUNS=1

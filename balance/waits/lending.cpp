@@ -30,12 +30,6 @@ std::atomic<std::uint64_t> last_wait{0};
 // Some thread of this process may be a guest.
 std::atomic<bool> has_guests{false};
 
-bool has_mask(pid_t thread, const cpu_set_t& mask) noexcept {
-    cpu_set_t now;
-    CPU_ZERO(&now);
-    return syscall(SYS_sched_getaffinity, thread, sizeof now, &now) > 0 && CPU_EQUAL(&now, &mask) != 0;
-}
-
 void sleep_shortly() noexcept {
     const timespec length{0, short_sleep};
     syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &length, nullptr);
@@ -186,6 +180,12 @@ bool shares_its_cpu(const page& shared, const slot& own) noexcept {
 
 void set_mask(pid_t thread, const cpu_set_t& mask) noexcept {
     syscall(SYS_sched_setaffinity, thread, sizeof mask, &mask);
+}
+
+bool has_mask(pid_t thread, const cpu_set_t& mask) noexcept {
+    cpu_set_t now;
+    CPU_ZERO(&now);
+    return syscall(SYS_sched_getaffinity, thread, sizeof now, &now) > 0 && CPU_EQUAL(&now, &mask) != 0;
 }
 
 void lend_cpu(slot& own, std::uint64_t now) noexcept {

@@ -17,6 +17,7 @@ namespace tauto::balance {
 
 /// Past the function that the program's own calls go through. 0: the calling thread.
 void set_mask(pid_t thread, const cpu_set_t& mask) noexcept;
+bool has_mask(pid_t thread, const cpu_set_t& mask) noexcept;
 
 /// At the begin of a wait, behind its `pass` if all threads of a team come past it; `now` as there. One look
 /// at each slot.

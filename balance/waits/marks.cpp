@@ -12,6 +12,7 @@
 #include "balance/waits/gcc_region.hpp"
 #include "balance/waits/originals.hpp"
 #include "balance/waits/shares.hpp"
+#include "balance/waits/steps.hpp"
 
 namespace tauto::balance {
 
@@ -38,6 +39,7 @@ void leave(void*) {
     forget_team();
     end_rows_of_this_thread();
     take_cpu_back();
+    end_life();
     slot* own = this_thread.own;
     this_thread.own = nullptr;
     if (own == nullptr) return;
@@ -59,6 +61,7 @@ void forked() {
     this_thread.own = this_thread.kept_for_fork = nullptr;
     for (auto& one : of_this_process) one.store(false, std::memory_order_relaxed);
     forget_rows();
+    forget_births();
 }
 
 [[gnu::constructor]] void start() {
@@ -79,6 +82,10 @@ void forked() {
 
 page* the_page() noexcept {
     return shared.load(std::memory_order_acquire);
+}
+
+bool is_of_this_process(const slot& one) noexcept {
+    return belongs(&one).load(std::memory_order_relaxed);
 }
 
 slot* take_slot() noexcept {

@@ -22,6 +22,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <utility>
@@ -64,6 +65,9 @@ struct this_thread_state {
     bool in_region = false;  ///< that it forked
 
     bool meets = false;  ///< it came to a barrier, or to what one thread of a team does
+
+    bool is_counted = false;          ///< among the threads that live; see steps.hpp
+    bool has_started_others = false;  ///< since it waited last
 };
 extern constinit thread_local this_thread_state this_thread;
 
@@ -96,6 +100,18 @@ void tell_of_work(std::uint32_t cpu, double amount) noexcept;
 
 /// Null where there is none.
 page* the_page() noexcept;
+
+/// Whether a slot is that of a thread of this process.
+bool is_of_this_process(const slot& one) noexcept;
+
+/// `what` gets each such slot; there is a page.
+template <class What>
+void for_each_of_this_process(What what) noexcept {
+    page& shared = *the_page();
+    const std::uint32_t used = std::min(shared.used.load(std::memory_order_acquire), most_slots);
+    for (std::uint32_t k = 0; k < used; ++k)
+        if (is_of_this_process(shared.slots[k])) what(shared.slots[k]);
+}
 
 /// Weights that the controller published; null where there is no page.
 const cpu_weights* published_speeds() noexcept;

@@ -14,6 +14,7 @@
 
 #include "balance/waits/marks.hpp"
 #include "balance/waits/originals.hpp"
+#include "balance/waits/steps.hpp"
 
 using tauto::balance::original;
 using tauto::balance::own_mask;
@@ -37,8 +38,10 @@ TAUTO_IN_FRONT int pthread_create(pthread_t* thread, const pthread_attr_t* attri
                                   void* data) noexcept {
     tauto::balance::take_up_runtime_of(__builtin_return_address(0));
     const own_mask meanwhile;
-    return original<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(real_pthread_create)(
-        thread, attributes, code, data);
+    return tauto::balance::start_counted(code, data, [&](void* (*what)(void*), void* with) {
+        return original<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(real_pthread_create)(
+            thread, attributes, what, with);
+    });
 }
 
 #define TAUTO_SPAWN(NAME)                                                                                \

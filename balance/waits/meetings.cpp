@@ -3,6 +3,8 @@
 #include <array>
 #include <atomic>
 
+#include "balance/waits/steps.hpp"
+
 namespace tauto::balance {
 
 namespace {
@@ -32,6 +34,8 @@ void meeting_wait_mark::begin() noexcept {
     before_ = count_of(where_).load(std::memory_order_relaxed);
     if (begun_->held.read(std::memory_order_relaxed).state != is_own)
         lend_cpu(*begun_, static_cast<std::uint64_t>(timer::now()));
+    else
+        hand_over_while_waiting(*begun_);
 }
 
 void meeting_wait_mark::end() noexcept {

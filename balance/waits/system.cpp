@@ -8,6 +8,7 @@
 #include "balance/waits/marks.hpp"
 #include "balance/waits/meetings.hpp"
 #include "balance/waits/originals.hpp"
+#include "balance/waits/steps.hpp"
 
 using tauto::balance::meeting_wait_mark;
 using tauto::balance::note_meeting;
@@ -64,19 +65,31 @@ TAUTO_IN_FRONT int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
     return original<int(pthread_cond_t*) noexcept>(real_pthread_cond_broadcast)(condition);
 }
 
+namespace {
+
+// Whoever started threads waits for their ends.
+class join_wait_mark : public wait_mark {
+  public:
+    [[gnu::always_inline]] join_wait_mark() noexcept {
+        if (begun_ != nullptr) tauto::balance::hand_over_while_waiting(*begun_);
+    }
+};
+
+}  // namespace
+
 TAUTO_IN_FRONT int pthread_join(pthread_t thread, void** value) {
-    const wait_mark waiting;
+    const join_wait_mark waiting;
     return original<int(pthread_t, void**)>(real_pthread_join)(thread, value);
 }
 
 TAUTO_IN_FRONT int pthread_timedjoin_np(pthread_t thread, void** value, const timespec* until) {
-    const wait_mark waiting;
+    const join_wait_mark waiting;
     return original<int(pthread_t, void**, const timespec*)>(real_pthread_timedjoin_np)(thread, value, until);
 }
 
 TAUTO_IN_FRONT int pthread_clockjoin_np(pthread_t thread, void** value, clockid_t clock,
                                         const timespec* until) {
-    const wait_mark waiting;
+    const join_wait_mark waiting;
     return original<int(pthread_t, void**, clockid_t, const timespec*)>(real_pthread_clockjoin_np)(
         thread, value, clock, until);
 }

@@ -1,7 +1,8 @@
 // Threads that work and then wait for each other: it knows nothing of unequal CPUs.
 // tauto-bench-barrier-loop STEPS ROUNDS THREADS [WAITS]: a round has STEPS steps in all. They wait in a
 // barrier of pthreads (barrier), C++20's (std), at a condition (condition), or look at memory again and again
-// (spins). Prints its seconds and a number that depends on all of the work.
+// (spins). Or they end with each round, and others are started for the next one (ends). Prints its seconds
+// and a number that depends on all of the work.
 
 #include <pthread.h>
 
@@ -31,13 +32,16 @@ class meeting {
         static const std::map<std::string, way> all{{"barrier", &meeting::wait_in_pthreads},
                                                     {"std", &meeting::wait_in_cpp},
                                                     {"condition", &meeting::wait_at_condition},
-                                                    {"spins", &meeting::spin}};
+                                                    {"spins", &meeting::spin},
+                                                    {"ends", &meeting::go_on}};
         return all;
     }
 
     void wait() { (this->*wait_)(); }
 
   private:
+    void go_on() {}
+
     void wait_in_pthreads() { pthread_barrier_wait(&barrier_); }
 
     void wait_in_cpp() { of_cpp_.arrive_and_wait(); }
@@ -93,16 +97,24 @@ void* work(void* given) {
     return nullptr;
 }
 
+void run(std::vector<worker>& workers) {
+    for (worker& one : workers) pthread_create(&one.thread, nullptr, work, &one);
+    for (worker& one : workers) pthread_join(one.thread, nullptr);
+}
+
 }  // namespace
 
 int main(int count, char** values) {
     const std::string waits = count == 5 ? values[4] : "barrier";
     if ((count != 4 && count != 5) || !meeting::ways().contains(waits)) {
         std::fprintf(stderr,
-                     "usage: tauto-bench-barrier-loop STEPS ROUNDS THREADS [barrier|std|condition|spins]\n");
+                     "usage: tauto-bench-barrier-loop STEPS ROUNDS THREADS "
+                     "[barrier|std|condition|spins|ends]\n");
         return 2;
     }
+    const long rounds = std::atol(values[2]);
     const long threads = std::atol(values[3]);
+    const bool ends = waits == "ends";
     meeting place(threads, waits);
     std::vector<worker> workers(static_cast<std::size_t>(threads));
     const auto began = std::chrono::steady_clock::now();
@@ -110,11 +122,10 @@ int main(int count, char** values) {
         worker& one = workers[i];
         one.place = &place;
         one.steps = std::atol(values[1]) / threads;
-        one.rounds = std::atol(values[2]);
+        one.rounds = ends ? 1 : rounds;
         one.value = i;
-        pthread_create(&one.thread, nullptr, work, &one);
     }
-    for (worker& one : workers) pthread_join(one.thread, nullptr);
+    for (long round = 0; round < (ends ? rounds : 1); ++round) run(workers);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     std::uint64_t all = 0;
     for (const worker& one : workers) all ^= one.value;

@@ -129,6 +129,36 @@ TEST_CASE("places that a thread came past are read with the time of the last one
     CHECK(found.at == 300);
 }
 
+TEST_CASE("steps are counted with the time of the last one, also where the count begins anew") {
+    step_account steps{};
+    CHECK(read_steps(steps).passed == 0);
+    const std::uint64_t begin = std::uint64_t{5} << 30;
+    note_step(steps, begin);
+    const progress first = read_steps(steps);
+    CHECK(first.passed == 1);
+    CHECK(first.at == begin);
+    for (int i = 0; i < 10; ++i) note_step(steps, begin + 16'000);
+    CHECK(steps_between(first, read_steps(steps)).passed == 10);
+    CHECK(steps_between(first, read_steps(steps)).at == 16'000);
+    steps.last = (std::uint64_t{1} << 20) - 1;  // and the time is 0
+    const progress last = read_steps(steps);
+    note_step(steps, (std::uint64_t{1} << 48) + 320);
+    CHECK(read_steps(steps).passed == 0);
+    CHECK(steps_between(last, read_steps(steps)).passed == 1);
+    CHECK(steps_between(last, read_steps(steps)).at == 320);
+}
+
+TEST_CASE("threads that end steps at once lose none") {
+    step_account steps{};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+        threads.emplace_back([&] {
+            for (int i = 0; i < 10'000; ++i) note_step(steps, 1'000);
+        });
+    for (std::thread& one : threads) one.join();
+    CHECK(read_steps(steps).passed == 40'000);
+}
+
 TEST_CASE("who was left out of places catches up with the others, and nobody goes back") {
     const made_page made;
     slot& own = *claim_slot(*made.shared, 1);
@@ -315,9 +345,9 @@ TEST_CASE("who lets go of a program leaves nothing that its threads would follow
     for (const std::uint32_t sequence : {0U, 3U}) {  // 3: the controller was killed while it wrote
         publish_speeds(shared->cpu_speeds, two.data(), 2);
         shared->cpu_speeds.sequence.fetch_add(sequence);
-        shared->lending = shared->crowded = shared->waits_sleep = 1;
+        shared->lending = shared->crowded = shared->waits_sleep = shared->steps.hand_over = 1;
         let_go(*shared);
-        CHECK(shared->lending + shared->crowded + shared->waits_sleep == 0);
+        CHECK(shared->lending + shared->crowded + shared->waits_sleep + shared->steps.hand_over == 0);
         std::array<std::uint32_t, most_cpus> read{};
         std::uint32_t found = 0;
         CHECK(read_speeds(shared->cpu_speeds, read.data(), found) == 0);
@@ -516,6 +546,33 @@ TEST_CASE("a_move_in_flight_is_gone_on_with_and_who_began_it_gives_back_what_he_
     CHECK(one.read().state == is_own);
 }
 
+TEST_CASE("only_who_is_held_by_nobody_is_pulled_and_it_waits_for_its_own_mask") {
+    hold_word one{};
+    std::optional<taken_word> taken = begin_pull(one, 5, 1);
+    REQUIRE(taken);
+    CHECK_FALSE(begin_pull(one, 6, 2));
+    CHECK_FALSE(begin_hold(one));
+    CHECK_FALSE(may_go_on(one.read()));
+    CHECK(settled(one.read()).on == 0);  // nobody lends it a CPU
+    int pauses = 0;
+    CHECK(refuse_hold(one, [&] {
+              if (++pauses == 3) end_giving_back(one, *taken);
+          }) == refusal::was_own);
+    CHECK(pauses == 3);
+    CHECK_FALSE(begin_pull(one, 5, 1));
+    allow_hold(one);
+    REQUIRE(put_on(one, 3));
+    CHECK_FALSE(begin_pull(one, 5, 1));
+
+    // Who pulls is slow: the thread takes its word, and gives itself its own mask.
+    hold_word other{};
+    taken = begin_pull(other, 5, 1);
+    REQUIRE(taken);
+    CHECK(refuse_hold(other, [] {}) == refusal::was_held);
+    end_giving_back(other, *taken);
+    CHECK(other.read().state == stays_own);
+}
+
 TEST_CASE("a_guard_takes_the_word_of_a_killed_controller_from_its_thread_only_in_its_turn") {
     hold_word one{};
     REQUIRE((begin_hold(one) && confirm_hold(one, 1)));
@@ -592,6 +649,21 @@ TEST_CASE("no_thread_passes_on_a_mask_that_the_controller_or_a_lender_set") {
                     ++(in_flight ? gone_on : moved);
             }
         });
+    std::atomic<int> pulled{0};
+    lenders.emplace_back([&] {
+        constexpr std::uint16_t own = 13;
+        for (; !over; pause()) {
+            const std::optional<taken_word> taken = begin_pull(word, own, own);
+            if (!taken) continue;
+            if (mask == given) {
+                mask = own;
+                pause();
+                if (mask == own) mask = given;
+                ++pulled;
+            }
+            end_giving_back(word, *taken);
+        }
+    });
     int inherited = 0;
     int held = 0;
     for (int i = 0; i < starts; ++i) {
@@ -612,6 +684,7 @@ TEST_CASE("no_thread_passes_on_a_mask_that_the_controller_or_a_lender_set") {
     CHECK(held > 0);
     CHECK(moved > 0);
     CHECK(gone_on > 0);
+    CHECK(pulled > 0);
     if (begin_release(word, becomes_held, patient)) mask = given;
     CHECK(mask == given);
 }

@@ -14,7 +14,7 @@ from tautochrone.machine import runners
 
 # As balance/page.hpp has it.
 MAGIC = 0x65636E616C616274
-VERSION = 10
+VERSION = 11
 IS_HELD = 3
 SLOTS = 1024
 CPUS = 1024
@@ -32,7 +32,12 @@ SHARED_OUT_AT = (PACES_AT + 4 * CPUS + 7) // 8 * 8
 HELPS_ON_AT = SHARED_OUT_AT + 8 * CPUS
 IN_A_ROW_AT = HELPS_ON_AT + 4 * SLOTS
 LENT_AT = IN_A_ROW_AT + 8
-BYTES = (LENT_AT + 8 + 63) // 64 * 64
+LAST_STEP_AT = LENT_AT + 8
+ENDED_AT = LAST_STEP_AT + 8
+HANDED_OVER_AT = ENDED_AT + 8
+HAND_OVER_AT = HANDED_OVER_AT + 8
+RAN_UNTIL_ENDED_AT = HAND_OVER_AT + 8
+BYTES = (RAN_UNTIL_ENDED_AT + 8 * CPUS + 63) // 64 * 64
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,14 @@ class Waits:
     yields: int
     waited: int = 0  # ns of those that are timed and have ended
     since: int = 0  # when the timed one began that goes on; 0: none
+
+
+@dataclass(frozen=True)
+class Steps:
+    count: int
+    ended: int  # threads
+    handed_over: int
+    ran: int  # ns
 
 
 class BalancePage:
@@ -55,8 +68,7 @@ class BalancePage:
         self._bytes = mmap.mmap(self._descriptor, BYTES)
         namespace = Path("/proc/self/ns/pid").stat().st_ino
         HEAD.pack_into(self._bytes, 0, MAGIC, VERSION, BYTES, namespace, 0)
-        for cpu in os.sched_getaffinity(0):
-            self._bytes[GIVEN_AT + cpu // 8] |= 1 << cpu % 8
+        self.limit(sorted(os.sched_getaffinity(0)))
 
     def environment(self) -> dict[str, str]:
         library = runners.find("tauto-emulate").with_name("libtauto-waits.so")
@@ -86,9 +98,29 @@ class BalancePage:
 
     def allow_lending(self, paces: Mapping[int, int]) -> None:
         """Threads that wait may take those on slower CPUs onto theirs."""
+        self._tell(paces)
+        struct.pack_into("=I", self._bytes, LENDING_AT, 1)
+
+    def limit(self, cpus: Sequence[int]) -> None:
+        """These are what the program was given, so each thread with more of them was pinned."""
+        self._bytes[GIVEN_AT : GIVEN_AT + GIVEN_BYTES] = bytes(GIVEN_BYTES)
+        for cpu in cpus:
+            self._bytes[GIVEN_AT + cpu // 8] |= 1 << cpu % 8
+
+    def let_ends_hand_over(self, paces: Mapping[int, int]) -> None:
+        """Threads that end may put those on slower CPUs onto theirs."""
+        self._tell(paces)
+        struct.pack_into("=I", self._bytes, HAND_OVER_AT, 1)
+
+    def _tell(self, paces: Mapping[int, int]) -> None:
         for cpu, pace in paces.items():
             struct.pack_into("=I", self._bytes, PACES_AT + 4 * cpu, pace)
-        struct.pack_into("=I", self._bytes, LENDING_AT, 1)
+
+    def steps(self) -> Steps:
+        """What is told of threads that live for one step."""
+        last, ended, handed_over = struct.unpack_from("=3Q", self._bytes, LAST_STEP_AT)
+        ran = struct.unpack_from(f"={CPUS}Q", self._bytes, RAN_UNTIL_ENDED_AT)
+        return Steps(last & 0xFFFFF, ended, handed_over, sum(ran))
 
     def static_loops(self) -> bool:
         """Whether a process has said that its loops can be shared out by speed."""

@@ -468,6 +468,47 @@ def test_who_waits_takes_a_thread_on_a_slower_cpu_onto_its_own(
         assert os.sched_getaffinity(waiting) == {first}
 
 
+def test_threads_that_live_for_one_step_tell_when_it_was_over(built: Callable[..., Path]) -> None:
+    page = BalancePage()
+    with conversation(page, built("steps.c", "gcc"), 10) as program:
+        program.heard("ready")
+        program.go_on()
+        program.heard("over")
+        told = page.steps()
+        # The first of a round may have ended before the second is started.
+        assert 10 <= told.count <= 20
+        assert told.ended == 20
+        assert told.ran > 20 * 50_000
+        assert told.handed_over == 0
+        assert program.process.pid in page.threads()
+        assert len(page.threads()) == 1
+
+
+@pytest.mark.parametrize("what", ["slower", "as fast", "slower, not allowed", "slower, pinned"])
+def test_who_ends_puts_a_thread_on_a_slower_cpu_onto_its_own(built: Callable[..., Path], what: str) -> None:
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) < 2:
+        pytest.skip("needs two CPUs")
+    slow = allowed[-1]
+    page = BalancePage()
+    paces = {cpu: 1 if cpu == slow and what != "as fast" else 4 for cpu in allowed}
+    with conversation(page, built("steps.c", "gcc"), 50, slow) as program:
+        starter = program.heard("ready")
+        wait_until(lambda: len(page.threads()) == 2, "the thread that is behind")
+        behind = next(thread for thread in page.threads() if thread != starter)
+        if what != "slower, not allowed":
+            page.let_ends_hand_over(paces)
+        if what == "slower, pinned":
+            page.limit(allowed[:1])
+        program.go_on()
+        program.heard("over")
+        told = page.steps()
+        assert told.ended == 50
+        assert (told.handed_over > 0) == (what == "slower")
+        assert os.sched_getaffinity(behind) == set(allowed)
+        assert os.sched_getaffinity(starter) == set(allowed)
+
+
 @pytest.mark.parametrize("where", MEETINGS)
 def test_each_thread_comes_past_a_meeting_once(built: Callable[..., Path], where: str) -> None:
     page = BalancePage()

@@ -32,6 +32,7 @@ class Balance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     threads: int
     threads_moved: int
     moves: int
+    handed_over: int  # of these: onto the CPUs of threads that had ended, or waited for others to end
     looks: int
     seconds: float
     seconds_of_each_way: SecondsOfEachWay

@@ -1,0 +1,169 @@
+#include "balance/waits/steps.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "balance/waits/marks.hpp"
+
+namespace tauto::balance {
+
+namespace {
+
+constexpr int most_looked_at = 16;
+constexpr std::uint64_t clearly_faster = 115;  // percent
+
+// Threads of this process that were started and have not ended.
+std::atomic<int> alive{0};
+
+void* live(void* given) {
+    const counted_start program = *static_cast<counted_start*>(given);
+    std::free(given);
+    if (take_slot() != nullptr)
+        this_thread.is_counted = true;
+    else
+        alive.fetch_sub(1, std::memory_order_relaxed);  // nobody will tell when it ends
+    return program.code(program.data);
+}
+
+// The CPU on which a thread of this process works, as the kernel's file says; -1 where it does not work.
+int works_on(pid_t thread) noexcept {
+    std::array<char, 48> path;
+    constexpr std::string_view folder = "/proc/self/task/";
+    char* end = std::copy(folder.begin(), folder.end(), path.data());
+    end = std::to_chars(end, path.data() + path.size() - 6, thread).ptr;
+    std::memcpy(end, "/stat", 6);
+    const int file = open(path.data(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) return -1;
+    std::array<char, 512> text;
+    const ssize_t bytes = read(file, text.data(), text.size());
+    close(file);
+    if (bytes <= 0) return -1;
+    std::string_view rest(text.data(), static_cast<std::size_t>(bytes));
+    const std::size_t name_ends = rest.rfind(") ");  // the third field follows, its state
+    if (name_ends == std::string_view::npos) return -1;
+    rest.remove_prefix(name_ends + 2);
+    if (!rest.starts_with('R')) return -1;
+    for (int field = 3; field < 39; ++field) {
+        const std::size_t space = rest.find(' ');
+        if (space == std::string_view::npos) return -1;
+        rest.remove_prefix(space + 1);
+    }
+    int cpu = -1;
+    std::from_chars(rest.data(), rest.data() + rest.size(), cpu);
+    return cpu;
+}
+
+// Who works on the slowest CPU that is clearly slower than `here`; null where nobody does, or somebody works
+// here.
+slot* who_is_slowest(page& shared, const slot& own, int here) noexcept {
+    const auto pace_of = [&](int cpu) {
+        return std::uint64_t{shared.paces[static_cast<std::size_t>(cpu)].load(std::memory_order_relaxed)};
+    };
+    std::uint64_t least = 100 * pace_of(here) / clearly_faster;
+    slot* found = nullptr;
+    int looked_at = 0;
+    for_each_of_this_process([&](slot& one) {
+        if (&one == &own || looked_at >= most_looked_at || one.waits().depth > 0 ||
+            one.held.read(std::memory_order_relaxed).state != is_own)
+            return;
+        ++looked_at;
+        const int cpu = works_on(one.thread());
+        if (cpu < 0 || cpu >= static_cast<int>(most_cpus)) return;
+        if (cpu == here) {
+            looked_at = std::numeric_limits<int>::max();
+            found = nullptr;
+            return;
+        }
+        const std::uint64_t pace = pace_of(cpu);
+        if (pace == 0 || pace >= least) return;
+        least = pace;
+        found = &one;
+    });
+    return found;
+}
+
+// A thread that has another mask than the program's was pinned by it, and stays.
+void pull(page& shared, const slot& own, slot& one, int here) noexcept {
+    const pid_t thread = one.thread();
+    const auto mover = static_cast<std::uint32_t>(&own - shared.slots.data()) + 1;
+    const auto taken = begin_pull(one.held, static_cast<std::uint16_t>(here + 1), mover);
+    if (!taken) return;
+    if (thread != 0 && one.thread() == thread && has_mask(thread, shared.given)) {
+        const cpu_set_t narrow = only_on(static_cast<std::uint32_t>(here));
+        set_mask(thread, narrow);
+        if (has_mask(thread, narrow)) set_mask(thread, shared.given);
+        shared.steps.handed_over.fetch_add(1, std::memory_order_relaxed);
+    }
+    end_giving_back(one.held, *taken);
+}
+
+void hand_over(page& shared, const slot& own) noexcept {
+    const int here = sched_getcpu();
+    if (here < 0 || here >= static_cast<int>(most_cpus)) return;
+    slot* const one = who_is_slowest(shared, own, here);
+    if (one != nullptr) pull(shared, own, *one, here);
+}
+
+}  // namespace
+
+counted_start begin_birth(void* (*code)(void*), void* data) noexcept {
+    if (the_page() == nullptr) return {};
+    void* const kept = std::malloc(sizeof(counted_start));
+    if (kept == nullptr) return {};
+    *static_cast<counted_start*>(kept) = {code, data};
+    alive.fetch_add(1, std::memory_order_relaxed);
+    return {live, kept};
+}
+
+void cancel_birth(const counted_start& of) noexcept {
+    alive.fetch_sub(1, std::memory_order_relaxed);
+    std::free(of.data);
+}
+
+void note_birth() noexcept {
+    this_thread.has_started_others = true;
+}
+
+void end_life() noexcept {
+    if (!std::exchange(this_thread.is_counted, false)) return;
+    page* const here = the_page();
+    const slot* const own = this_thread.own;
+    step_account& steps = here->steps;
+    const int cpu = sched_getcpu();
+    if (cpu >= 0 && cpu < static_cast<int>(most_cpus))
+        steps.ran[static_cast<std::size_t>(cpu)].fetch_add(
+            static_cast<std::uint64_t>(timer::processor_time()), std::memory_order_relaxed);
+    if (own != nullptr && steps.hand_over.load(std::memory_order_relaxed) != 0) hand_over(*here, *own);
+    steps.ended.fetch_add(1, std::memory_order_relaxed);
+    if (alive.fetch_sub(1, std::memory_order_relaxed) == 1)
+        note_step(steps, static_cast<std::uint64_t>(timer::now()));
+}
+
+void hand_over_while_waiting(slot& own) noexcept {
+    if (!std::exchange(this_thread.has_started_others, false)) return;
+    page* const here = the_page();
+    if (here->steps.hand_over.load(std::memory_order_relaxed) == 0) return;
+    const int error = errno;
+    hand_over(*here, own);
+    errno = error;
+}
+
+void forget_births() noexcept {
+    alive.store(0, std::memory_order_relaxed);
+    this_thread.is_counted = this_thread.has_started_others = false;
+}
+
+}  // namespace tauto::balance
