@@ -322,7 +322,7 @@ constexpr unsigned step_time_shift = 4;
 
 }  // namespace detail
 
-/// By whoever ends as the last of a process's step, at `now`.
+/// By whoever begins another step, at `now`.
 inline void note_step(step_account& of, std::uint64_t now) noexcept {
     constexpr std::uint64_t most = (std::uint64_t{1} << detail::step_bits) - 1;
     std::uint64_t before = of.last.load(std::memory_order_relaxed);
@@ -332,7 +332,7 @@ inline void note_step(step_account& of, std::uint64_t now) noexcept {
     } while (!of.last.compare_exchange_weak(before, next, std::memory_order_relaxed));
 }
 
-/// How many there were, modulo 2^20, and when the last one ended, modulo 2^48 ns.
+/// How many there were, modulo 2^20, and when the last one was over, modulo 2^48 ns.
 inline progress read_steps(const step_account& of) noexcept {
     const std::uint64_t word = of.last.load(std::memory_order_relaxed);
     return {word & ((std::uint64_t{1} << detail::step_bits) - 1),

@@ -20,6 +20,7 @@ constexpr double alike = 0.35;
 constexpr double surely_wanted = 0.9;
 constexpr double fewest_waits = 8;             // in a window that is judged by them
 constexpr std::uint64_t fewest_steps = 2;      // in a window
+constexpr double part_of_steps = 0.3;          // of all work: with less they are not what a program does
 constexpr int fewest_to_tell_steps_apart = 3;  // windows
 constexpr nanoseconds longest_between_steps = 300 * timer::millisecond;
 constexpr int tallies_of_a_step = 2;      // at most: who was in more lives on
@@ -354,7 +355,8 @@ bool team::tells_places(const member& one) const {
 }
 
 std::uint64_t team::places_passed() const {
-    if (has_steps_) return steps_between(last_step_, read_steps(marks_->steps)).passed;
+    // Who waits until a thread has begun, as Java does, makes a step of each thread.
+    if (has_steps_) return steps_between(last_step_, read_steps(marks_->steps)).passed / 2;
     std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max();
     progress now;
     for (const auto& [thread, one] : members_)
@@ -523,7 +525,7 @@ team::tally team::take_tally(bool alone) {
         ++steps_learned_;
     }
     const bool are_alike = of_a_step_.is_known() || steps_learned_ < fewest_to_tell_steps_apart;
-    has_steps_ = has_steps_ && places == 0 && are_alike;
+    has_steps_ = has_steps_ && are_alike && steps.work >= part_of_steps * work_of_steps;
     if (has_steps_) places = steps.a_second;
     between_places_ = places > 0 ? 1 / places : 0;
     const bool by_rounds = places == 0 && !has_steps_ && 2 * rounds_took() > now - window_.at;
@@ -534,7 +536,8 @@ team::tally team::take_tally(bool alone) {
     found.seconds = timer::to_seconds(to.at - from.at);
     if (has_steps_) {
         found.work = found.estimated = work_of_steps;
-        found.threads = std::max(found.threads, static_cast<std::size_t>(std::lround(steps.threads)));
+        // At least the one that waits could have another CPU.
+        found.threads = std::max({found.threads, static_cast<std::size_t>(std::lround(steps.threads)), 2UL});
     }
     if (places > 0 && found.work > 0) {
         if (!has_steps_) of_a_place_.learn(found.work / (places * found.seconds), follows_counted);

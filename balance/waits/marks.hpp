@@ -66,8 +66,10 @@ struct this_thread_state {
 
     bool meets = false;  ///< it came to a barrier, or to what one thread of a team does
 
-    bool is_counted = false;          ///< among the threads that live; see steps.hpp
-    bool has_started_others = false;  ///< since it waited last
+    // See steps.hpp.
+    bool is_counted = false;             ///< its CPU time, when it ends
+    bool has_started_others = false;     ///< since it waited last
+    bool has_waited_for_others = false;  ///< since it started them
 };
 extern constinit thread_local this_thread_state this_thread;
 

@@ -25,16 +25,10 @@ namespace {
 constexpr int most_looked_at = 16;
 constexpr std::uint64_t clearly_faster = 115;  // percent
 
-// Threads of this process that were started and have not ended.
-std::atomic<int> alive{0};
-
 void* live(void* given) {
     const counted_start program = *static_cast<counted_start*>(given);
     std::free(given);
-    if (take_slot() != nullptr)
-        this_thread.is_counted = true;
-    else
-        alive.fetch_sub(1, std::memory_order_relaxed);  // nobody will tell when it ends
+    this_thread.is_counted = take_slot() != nullptr;  // without one nobody tells when it ends
     return program.code(program.data);
 }
 
@@ -124,17 +118,18 @@ counted_start begin_birth(void* (*code)(void*), void* data) noexcept {
     void* const kept = std::malloc(sizeof(counted_start));
     if (kept == nullptr) return {};
     *static_cast<counted_start*>(kept) = {code, data};
-    alive.fetch_add(1, std::memory_order_relaxed);
     return {live, kept};
 }
 
 void cancel_birth(const counted_start& of) noexcept {
-    alive.fetch_sub(1, std::memory_order_relaxed);
     std::free(of.data);
 }
 
+// Who has started threads, waited, and starts threads again has made a step.
 void note_birth() noexcept {
     this_thread.has_started_others = true;
+    if (std::exchange(this_thread.has_waited_for_others, false))
+        note_step(the_page()->steps, static_cast<std::uint64_t>(timer::now()));
 }
 
 void end_life() noexcept {
@@ -148,12 +143,11 @@ void end_life() noexcept {
             static_cast<std::uint64_t>(timer::processor_time()), std::memory_order_relaxed);
     if (own != nullptr && steps.hand_over.load(std::memory_order_relaxed) != 0) hand_over(*here, *own);
     steps.ended.fetch_add(1, std::memory_order_relaxed);
-    if (alive.fetch_sub(1, std::memory_order_relaxed) == 1)
-        note_step(steps, static_cast<std::uint64_t>(timer::now()));
 }
 
 void hand_over_while_waiting(slot& own) noexcept {
     if (!std::exchange(this_thread.has_started_others, false)) return;
+    this_thread.has_waited_for_others = true;
     page* const here = the_page();
     if (here->steps.hand_over.load(std::memory_order_relaxed) == 0) return;
     const int error = errno;
@@ -162,8 +156,7 @@ void hand_over_while_waiting(slot& own) noexcept {
 }
 
 void forget_births() noexcept {
-    alive.store(0, std::memory_order_relaxed);
-    this_thread.is_counted = this_thread.has_started_others = false;
+    this_thread.is_counted = this_thread.has_started_others = this_thread.has_waited_for_others = false;
 }
 
 }  // namespace tauto::balance

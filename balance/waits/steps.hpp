@@ -1,13 +1,13 @@
 #pragma once
-// Threads that live for one step: a program starts some, each does its part, and it waits until all have
-// ended.
+// Threads that live for one step: a program starts some, each does its part, and it waits for their ends.
 //
-// Nobody can look at each of them, or give it a seat. So they tell in the page when a step was over, and how
-// much they ran. While the controller wants it, who ends hands its CPU over: a thread of this process that
-// works on a clearly slower CPU is put onto it, and stays there as long as Linux leaves it there. So does who
-// has started threads, when it first waits.
+// Nobody can look at each of them, or give it a seat. So the page is told of each step, where somebody has
+// started threads, waited, and starts threads again; and of what threads ran that have ended. While the
+// controller wants it, who ends hands its CPU over: a thread of this process that works on a clearly slower
+// CPU is put onto it, and stays there as long as Linux leaves it there. So does who has started threads, when
+// it first waits.
 //
-// A thread costs 2 us more so, and 10 us for each thread that may be put there, of at most 16.
+// A thread costs 2 us more so, and some 10 us for each thread that may be put there, of at most 16.
 
 #include "balance/page.hpp"
 
