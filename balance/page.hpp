@@ -121,7 +121,8 @@ struct step_account {
     std::atomic<std::uint64_t> ended;        ///< threads
     std::atomic<std::uint64_t> handed_over;  ///< times that one of them was put on the CPU of another
     std::atomic<std::uint32_t> hand_over;    ///< by the controller: who ends hands its CPU over
-    /// CPU time of threads that ended on CPU k, in ns.
+    std::atomic<std::uint64_t> asked;        ///< threads that told their CPU time: few do
+    /// CPU time of those that ended on CPU k, in ns.
     std::array<std::atomic<std::uint64_t>, most_cpus> ran;
 };
 

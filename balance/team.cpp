@@ -400,13 +400,21 @@ team::steps_done team::take_steps() {
     const progress since = steps_between(before, now);
     const std::uint64_t ended = told.ended.load(std::memory_order_relaxed);
     const auto ended_since = static_cast<double>(ended - std::exchange(ended_, ended));
+    const std::uint64_t asked = told.asked.load(std::memory_order_relaxed);
+    const auto asked_since = static_cast<double>(asked - std::exchange(asked_, asked));
+    double work = 0;  // of those
     for (std::size_t i = 0; i < cpus_.size(); ++i) {
         const auto cpu = static_cast<std::size_t>(cpus_[i].cpu);
         if (cpu >= most_cpus) continue;
         const std::uint64_t ran = told.ran[cpu].load(std::memory_order_relaxed);
         const std::uint64_t more = ran - std::exchange(ran_until_ended_[i], ran);
-        found.work += 1e-9 * static_cast<double>(more) * cpus_[i].pace;
+        work += 1e-9 * static_cast<double>(more) * cpus_[i].pace;
     }
+    if (asked_since > 0) {
+        const double each = work / asked_since;
+        work_of_one_ += (work_of_one_ > 0 ? follows : 1) * (each - work_of_one_);
+    }
+    found.work = ended_since * work_of_one_;
     if (since.passed >= fewest_steps)
         has_steps_ = true;
     else if (looked_ - window_.at > longest_between_steps)

@@ -238,6 +238,8 @@ class team {
     progress last_step_;
     int steps_learned_ = 0;  // windows
     std::uint64_t ended_ = 0;
+    std::uint64_t asked_ = 0;
+    double work_of_one_ = 0;                      // that lives for one step, in the mean
     std::vector<std::uint64_t> ran_until_ended_;  // on each CPU
     // Of the whole run; after a rest its threads are members again.
     std::set<pid_t> ever_seen_;

@@ -36,7 +36,8 @@ LAST_STEP_AT = LENT_AT + 8
 ENDED_AT = LAST_STEP_AT + 8
 HANDED_OVER_AT = ENDED_AT + 8
 HAND_OVER_AT = HANDED_OVER_AT + 8
-RAN_UNTIL_ENDED_AT = HAND_OVER_AT + 8
+ASKED_AT = HAND_OVER_AT + 8
+RAN_UNTIL_ENDED_AT = ASKED_AT + 8
 BYTES = (RAN_UNTIL_ENDED_AT + 8 * CPUS + 63) // 64 * 64
 
 
@@ -54,7 +55,8 @@ class Steps:
     count: int
     ended: int  # threads
     handed_over: int
-    ran: int  # ns
+    asked: int  # threads
+    ran: int  # ns of these
 
 
 class BalancePage:
@@ -119,8 +121,8 @@ class BalancePage:
     def steps(self) -> Steps:
         """What is told of threads that live for one step."""
         last, ended, handed_over = struct.unpack_from("=3Q", self._bytes, LAST_STEP_AT)
-        ran = struct.unpack_from(f"={CPUS}Q", self._bytes, RAN_UNTIL_ENDED_AT)
-        return Steps(last & 0xFFFFF, ended, handed_over, sum(ran))
+        asked, *ran = struct.unpack_from(f"={1 + CPUS}Q", self._bytes, ASKED_AT)
+        return Steps(last & 0xFFFFF, ended, handed_over, asked, sum(ran))
 
     def static_loops(self) -> bool:
         """Whether a process has said that its loops can be shared out by speed."""
