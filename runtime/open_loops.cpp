@@ -24,10 +24,11 @@ namespace tauto::detail {
 namespace {
 
 // A chunk takes at least as long, where it is known how long iterations take: to steal it costs about a
-// tenth.
+// tenth. Else it is a small part of the loop.
 std::uint32_t grain_of(const adaptive_plan& plan, double ticks_per_iteration) noexcept {
     static const auto least = static_cast<double>(to_ticks(std::chrono::microseconds(2)));
-    if (ticks_per_iteration <= 0) return 1;
+    if (ticks_per_iteration <= 0)
+        return std::max(1U, plan.units() / (64 * static_cast<std::uint32_t>(plan.members)));
     const double units = least / (ticks_per_iteration * static_cast<double>(index{1} << plan.unit_shift));
     return static_cast<std::uint32_t>(std::clamp(units, 1.0, std::max(1.0, plan.units() / 8.0)));
 }

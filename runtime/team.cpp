@@ -284,6 +284,16 @@ bool team::execute(const detail::loop_call& call) {
     return run_loop(call);
 }
 
+// The first call of a class of sizes finds out: it may be the only one, and the loops in its bodies all there
+// is to do. A single iteration runs on its thread alone.
+bool team::shall_nest(const detail::loop_call& call) {
+    if (size() == 1 || call.options->members != 0) return false;
+    if (call.site->nests_.load(std::memory_order_relaxed)) return true;
+    if (call.n == 1 || known_model(*call.site, call.n, 0) != nullptr) return false;
+    static_cast<void>(model_for(call));
+    return true;
+}
+
 bool team::run_loop(const detail::loop_call& call) {
     const int most = call.options->members;
     auto turn =
@@ -294,8 +304,7 @@ bool team::run_loop(const detail::loop_call& call) {
     }
     if (call.options->stop.stop_possible() && call.options->stop.stop_requested()) return false;
     if (std::holds_alternative<adaptive>(call.options->schedule)) {
-        if (call.site->nests_.load(std::memory_order_relaxed) && most == 0 && size() > 1)
-            return run_nesting(call, turn);
+        if (shall_nest(call)) return run_nesting(call, turn);
         detail::loop_model& model = model_for(call);
         if (detail::runs_alone(call, model)) return run_alone(call, model, turn);
         std::atomic<bool>& nests = state_->members.loop.nests;
@@ -467,7 +476,8 @@ bool team::run_nesting(const detail::loop_call& call, detail::team_turn& turn) {
                         .name = call.options->name,
                         .priority = call.options->priority},
                        root);
-    if (!shared_any) call.site->nests_.store(false, std::memory_order_relaxed);
+    if (call.site->nests_.load(std::memory_order_relaxed) != shared_any)
+        call.site->nests_.store(shared_any, std::memory_order_relaxed);
     return all;
 }
 

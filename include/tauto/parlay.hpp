@@ -17,8 +17,8 @@
 // 3. A loop is a tauto::parallel_for. Outside of any function it learns, at each site, the members' speeds
 //    and whether to share at all. Inside of a function of a par_do, or of such a loop, members with nothing
 //    to do take parts of it.
-// 4. A site whose functions were seen to take 10 us in one call of these two shares what is inside, from its
-//    next call on. At its first call that runs on the member that makes it.
+// 4. What is inside of a loop's functions is shared at the first call of its site with each power of two of
+//    iterations from 2 on, and from the next call on where it was seen to take 10 us.
 // 5. A loop of at most `granularity` iterations runs at once where it is. A longer one is cut into pieces of
 //    as many, whose iterations run in turn.
 // 6. Who waits in a conservative call runs nothing meanwhile but what it waits for. A lock may be held

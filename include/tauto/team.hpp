@@ -407,6 +407,7 @@ class team {
     [[nodiscard]] bool may_pause(const detail::loop_call& call) const noexcept;
     [[nodiscard]] bool run_with_pauses(const detail::loop_call& call);
     [[nodiscard]] bool run_in_body(const detail::loop_call& call);
+    [[nodiscard]] bool shall_nest(const detail::loop_call& call);
     [[nodiscard]] bool run_nesting(const detail::loop_call& call, detail::team_turn& turn);
     [[nodiscard]] std::vector<double> speeds_by_rank(const detail::loop_call& call) const;
 

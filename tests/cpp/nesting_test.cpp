@@ -97,6 +97,56 @@ TEST_CASE("members with nothing to do take parts of a loop in a body" *
     CHECK(met);
 }
 
+TEST_CASE("the first call of a loop shares what is in its bodies" *
+          doctest::description("runtime.md, promise 4")) {
+    team some(shared_by(2));
+    std::atomic<int> here{0};
+    bool met = true;
+    // Comes to its end where another member is in it, too.
+    const auto meet = [&] {
+        ++here;
+        if (!comes_true([&] { return here.load() >= 2; })) met = false;
+    };
+    const auto in_first = [&](index n, auto&& inside) {
+        here = 0;
+        parallel_for(some, n, [&](index i) {
+            if (i == 0) inside();
+        });
+        return met;
+    };
+    CHECK(in_first(2, [&] { parallel_for(some, 2, [&](index) { meet(); }); }));
+    CHECK(in_first(2, [&] { parallel_invoke(some, meet, [&] { meet(); }); }));
+    CHECK(in_first(2, [&] {
+        task_group::run_all(some, [&](task_group& group) {
+            group.run([&] { meet(); });
+            meet();
+        });
+    }));
+    CHECK(in_first(2, [&] {
+        const int sum = parallel_reduce(
+            some, 2, 0,
+            [&](range r) {
+                meet();
+                return static_cast<int>(r.size());
+            },
+            [](int a, int b) { return a + b; }, {.grain = 1});
+        if (sum != 2) met = false;
+    }));
+    // Also where it was called for fewer before, and these had nothing long to do.
+    const auto outer = [&](index n, auto&& inside) {
+        static site where;
+        parallel_for(some, n,
+                     [&](index i) {
+                         if (i == 0) parallel_for(some, 2, [&](index) { inside(); });
+                     },
+                     {.site = &where});
+    };
+    for (int call = 0; call < 5; ++call) outer(2, [] {});
+    here = 0;
+    outer(20, meet);
+    CHECK(met);
+}
+
 TEST_CASE("members with nothing to do take functions in a loop's body" *
           doctest::description("algorithms.md, promise 14")) {
     team some(shared_by(2));
