@@ -285,11 +285,12 @@ bool team::execute(const detail::loop_call& call) {
 }
 
 // The first call of a class of sizes finds out: it may be the only one, and the loops in its bodies all there
-// is to do. A single iteration runs on its thread alone.
+// is to do. A single iteration runs on its thread alone, and members that share CPUs would be in each other's
+// way.
 bool team::shall_nest(const detail::loop_call& call) {
     if (size() == 1 || call.options->members != 0) return false;
     if (call.site->nests_.load(std::memory_order_relaxed)) return true;
-    if (call.n == 1 || known_model(*call.site, call.n, 0) != nullptr) return false;
+    if (call.n == 1 || oversubscribed() || known_model(*call.site, call.n, 0) != nullptr) return false;
     static_cast<void>(model_for(call));
     return true;
 }

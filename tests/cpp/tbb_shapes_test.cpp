@@ -523,12 +523,14 @@ TEST_CASE("more threads than the first 64 have values of their own, too") {
     CHECK(count.combine(std::plus<>{}) == 2 * many);
 }
 
-TEST_CASE("a group inside a loop runs its tasks where it is") {
+TEST_CASE("a group inside a loop waits for its tasks") {
     std::vector<int> sums(64, 0);
     tbb::parallel_for(0, 64, [&](int i) {
+        std::vector<int> parts(4, 0);
         tbb::task_group group;
-        for (int k = 0; k < 4; ++k) group.run([&sums, i] { sums[std::size_t(i)] += i; });
+        for (int& part : parts) group.run([&part, i] { part = i; });
         group.wait();
+        for (const int part : parts) sums[std::size_t(i)] += part;
     });
     for (int i = 0; i < 64; ++i) CHECK(sums[std::size_t(i)] == 4 * i);
 }
