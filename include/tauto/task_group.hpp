@@ -334,8 +334,8 @@ template <class... Functions>
 // Functions may call it again, with the same team: that is recursion, and costs some ten nanoseconds a call,
 // so no cutoff by hand is needed; the outermost call costs less than a team::run. The exception of the first
 // function that throws one is rethrown, in their order; a later function may then not be called. A wait runs
-// other tasks meanwhile, so nothing hangs. In the body of a loop that was seen to have no such calls of 10 us,
-// and on another team's members, the functions are called one after the other.
+// other tasks meanwhile, so nothing hangs. In the body of a loop that was seen to have no such calls of 10
+// us, and on another team's members, the functions are called one after the other.
 template <std::invocable... Functions>
 void parallel_invoke(team& members, Functions&&... functions) {
     if constexpr (sizeof...(Functions) > 0) {

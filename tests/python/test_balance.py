@@ -378,6 +378,22 @@ def test_threads_that_are_held_do_the_same_work(slow_cpu: int, way: str, name: s
 
 
 @pytest.mark.machine
+def test_threads_that_live_for_one_step_hand_their_cpus_over(slow_cpu: int) -> None:
+    steps = [str(executable("tauto-bench-barrier-loop")), "8000000", "150", "2", "ends"]
+    alone = run_to_end(steps, check=True).stdout.split()[1]
+    with emulate.emulated({slow_cpu: 4.0}):
+        finished = balance("--json", "--only", "seats", "--", *steps)
+    found = answer(finished)
+    assert finished.stdout.split()[1] == alone
+    need_the_slow_cpu_at_start(found, slow_cpu)
+    assert isinstance(found["handed_over"], int)
+    assert found["handed_over"] >= 10  # of 150 steps
+    assert found["moves"] == found["handed_over"]
+    assert isinstance(found["threads"], int)
+    assert found["threads"] >= 300
+
+
+@pytest.mark.machine
 def test_a_loop_of_gcc_gets_more_threads_than_unequal_cpus_unless_they_are_to_be_kept(slow_cpu: int) -> None:
     loop = [str(executable(LOOP)), "4000000", "4"]
     alone = run_to_end(loop, check=True).stdout.split()[1]
