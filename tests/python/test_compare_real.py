@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import signal
 import statistics
 import subprocess
@@ -73,7 +74,9 @@ def test_what_a_user_of_hyperfine_types(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_one_command_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "sleep 0.01 takes 1" in said(["--rounds", 5, "--", "sleep", "0.01"], capsys)
+    told = re.search(r"sleep 0\.01 takes ([\d.]+) ms", said(["--rounds", 5, "--", "sleep", "0.01"], capsys))
+    assert told is not None
+    assert float(told[1]) >= 10  # more on a busy machine
 
 
 @pytest.mark.parametrize(

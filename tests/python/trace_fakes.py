@@ -17,6 +17,7 @@ BALANCED = Balance(
     threads=2,
     threads_moved=1,
     moves=7,
+    handed_over=0,
     looks=9,
     seconds=10.0,
     seconds_of_each_way=SecondsOfEachWay(1.0, 9.0, 0.0, 0.0),
