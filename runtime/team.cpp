@@ -285,8 +285,8 @@ bool team::execute(const detail::loop_call& call) {
 }
 
 // The first call of a class of sizes finds out: it may be the only one, and the loops in its bodies all there
-// is to do. A single iteration runs on its thread alone, and members that share CPUs would be in each other's
-// way.
+// is to do. A single iteration runs on its thread alone, and has all members for what is in it. Members that
+// share CPUs would be in each other's way.
 bool team::shall_nest(const detail::loop_call& call) {
     if (size() == 1 || call.options->members != 0) return false;
     if (call.site->nests_.load(std::memory_order_relaxed)) return true;
@@ -391,6 +391,7 @@ bool team::run_with_pauses(const detail::loop_call& call) {
 bool team::run_alone(const detail::loop_call& call, detail::loop_model& model, detail::team_turn& turn) {
     struct counted {
         detail::team_state& state;
+        const detail::team_state* around = detail::team_state::alone_here;
         explicit counted(detail::team_state& of) noexcept : state(of) {
             state.alone.fetch_add(1, std::memory_order_relaxed);  // before the turn goes back, which releases
             detail::team_state::alone_here = &state;
@@ -398,7 +399,7 @@ bool team::run_alone(const detail::loop_call& call, detail::loop_model& model, d
         counted(const counted&) = delete;
         counted& operator=(const counted&) = delete;
         ~counted() {
-            detail::team_state::alone_here = nullptr;
+            detail::team_state::alone_here = around;
             state.alone.fetch_sub(1, std::memory_order_release);
         }
     } const here(*state_);
@@ -406,7 +407,7 @@ bool team::run_alone(const detail::loop_call& call, detail::loop_model& model, d
     detail::team_state::alone_nests = false;
     const std::int64_t start = detail::ticks();
     {
-        const detail::inside_body inside(identity(), 0);
+        const detail::inside_body inside(identity(), 0, call.n == 1);
         if (!detail::run_inline(call, 0)) return false;
     }
     const std::int64_t elapsed = detail::ticks() - start;
@@ -418,8 +419,8 @@ bool team::run_alone(const detail::loop_call& call, detail::loop_model& model, d
 }
 
 bool team::shares_in_body(const tauto::site& where, index n, int most) const noexcept {
-    return size() > 1 && most == 0 && detail::running_as.team == identity() && detail::in_region(*this) &&
-           !where.in_bodies_.are_short(n);
+    return size() > 1 && most == 0 && detail::running_as.team == identity() &&
+           (detail::running_as.has_all || detail::in_region(*this)) && !where.in_bodies_.are_short(n);
 }
 
 // Outside of a region the loop around runs on members that share nothing but its own iterations: it is told
@@ -443,9 +444,28 @@ bool team::run_in_body(const detail::loop_call& call) {
         is_plain_in_body(*call.site, call.n))
         return detail::run_inline(call, rank);
     if (shares_in_body(*call.site, call.n, most))
-        return detail::running_tasks.region->loops().run(call, rank);
+        return detail::running_as.has_all ? run_as_outermost(call)
+                                          : detail::running_tasks.region->loops().run(call, rank);
     const detail::stays_in_body here(*this, *call.site, call.n, true);
     return detail::run_inline(call, rank);
+}
+
+// In a loop of one iteration, which its thread runs alone. The loop around hears what it took, as of one that
+// stays here.
+bool team::run_as_outermost(const detail::loop_call& call) {
+    const detail::stays_in_body timed(*this, *call.site, call.n, true);
+    const struct outside_body {
+        detail::current_member body = std::exchange(detail::running_as, {});
+        const detail::team_state* alone = std::exchange(detail::team_state::alone_here, nullptr);
+        outside_body() = default;
+        outside_body(const outside_body&) = delete;
+        outside_body& operator=(const outside_body&) = delete;
+        ~outside_body() {
+            detail::running_as = body;
+            detail::team_state::alone_here = alone;
+        }
+    } outside;
+    return run_loop(call);
 }
 
 // What the model of these loops knows; nothing, where they have none.

@@ -236,7 +236,8 @@ inline bool in_region(const team& members) noexcept {
     return running_tasks.region != nullptr && running_tasks.region->team_of() == members.identity();
 }
 inline bool stays_here(const team& members) noexcept {
-    return members.size() == 1 || (running_as.team != nullptr && !in_region(members));
+    const bool has_all = running_as.has_all && running_as.team == members.identity();
+    return members.size() == 1 || (running_as.team != nullptr && !has_all && !in_region(members));
 }
 
 // The second function of a parallel_invoke, in its frame.

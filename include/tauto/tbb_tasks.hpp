@@ -106,7 +106,7 @@ class task_group {
   private:
     class group : public tauto::task_group {
       public:
-        group() : tauto::task_group(!tauto::detail::stays_here(team())) {}
+        group() : tauto::task_group(team().size() > 1 && tauto::detail::in_region(team())) {}
         void cancel() noexcept { leave_out_the_rest(); }
         using tauto::task_group::failure;
     };

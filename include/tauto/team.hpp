@@ -190,6 +190,7 @@ class standing_region;
 struct current_member {
     const team_state* team = nullptr;
     int rank = 0;
+    bool has_all = false;  // the body is a loop's one iteration: all members are free for what is in it
 };
 inline thread_local constinit current_member running_as;
 
@@ -197,13 +198,16 @@ inline thread_local constinit current_member running_as;
 class inside_body {
   public:
     // Field by field: a copy of both at once would wait for the stores before it.
-    inside_body(const team_state* team, int rank) noexcept : team_(running_as.team), rank_(running_as.rank) {
+    inside_body(const team_state* team, int rank, bool has_all = false) noexcept
+        : team_(running_as.team), rank_(running_as.rank), has_all_(running_as.has_all) {
         running_as.team = team;
         running_as.rank = rank;
+        running_as.has_all = has_all;
     }
     ~inside_body() {
         running_as.team = team_;
         running_as.rank = rank_;
+        running_as.has_all = has_all_;
     }
     inside_body(const inside_body&) = delete;
     inside_body& operator=(const inside_body&) = delete;
@@ -211,6 +215,7 @@ class inside_body {
   private:
     const team_state* team_;  // of the body around
     int rank_;
+    bool has_all_;
 };
 
 // A body of team::run without its type.
@@ -407,6 +412,7 @@ class team {
     [[nodiscard]] bool may_pause(const detail::loop_call& call) const noexcept;
     [[nodiscard]] bool run_with_pauses(const detail::loop_call& call);
     [[nodiscard]] bool run_in_body(const detail::loop_call& call);
+    [[nodiscard]] bool run_as_outermost(const detail::loop_call& call);
     [[nodiscard]] bool shall_nest(const detail::loop_call& call);
     [[nodiscard]] bool run_nesting(const detail::loop_call& call, detail::team_turn& turn);
     [[nodiscard]] std::vector<double> speeds_by_rank(const detail::loop_call& call) const;

@@ -104,6 +104,7 @@ TEST_CASE("the first call of a loop shares what is in its bodies" *
     bool met = true;
     // Comes to its end where another member is in it, too.
     const auto meet = [&] {
+        burn(100'000);
         ++here;
         if (!comes_true([&] { return here.load() >= 2; })) met = false;
     };
@@ -114,24 +115,27 @@ TEST_CASE("the first call of a loop shares what is in its bodies" *
         });
         return met;
     };
-    CHECK(in_first(2, [&] { parallel_for(some, 2, [&](index) { meet(); }); }));
-    CHECK(in_first(2, [&] { parallel_invoke(some, meet, [&] { meet(); }); }));
-    CHECK(in_first(2, [&] {
-        task_group::run_all(some, [&](task_group& group) {
-            group.run([&] { meet(); });
-            meet();
-        });
-    }));
-    CHECK(in_first(2, [&] {
-        const int sum = parallel_reduce(
-            some, 2, 0,
-            [&](range r) {
+    for (const index n : {1, 2}) {
+        CAPTURE(n);
+        CHECK(in_first(n, [&] { parallel_for(some, 2, [&](index) { meet(); }); }));
+        CHECK(in_first(n, [&] { parallel_invoke(some, meet, [&] { meet(); }); }));
+        CHECK(in_first(n, [&] {
+            task_group::run_all(some, [&](task_group& group) {
+                group.run([&] { meet(); });
                 meet();
-                return static_cast<int>(r.size());
-            },
-            [](int a, int b) { return a + b; }, {.grain = 1});
-        if (sum != 2) met = false;
-    }));
+            });
+        }));
+        CHECK(in_first(n, [&] {
+            const int sum = parallel_reduce(
+                some, 2, 0,
+                [&](range r) {
+                    meet();
+                    return static_cast<int>(r.size());
+                },
+                [](int a, int b) { return a + b; }, {.grain = 1});
+            if (sum != 2) met = false;
+        }));
+    }
     // Also where it was called for fewer before, and these had nothing long to do.
     const auto outer = [&](index n, auto&& inside) {
         static site where;

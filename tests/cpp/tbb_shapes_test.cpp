@@ -524,15 +524,18 @@ TEST_CASE("more threads than the first 64 have values of their own, too") {
 }
 
 TEST_CASE("a group inside a loop waits for its tasks") {
-    std::vector<int> sums(64, 0);
-    tbb::parallel_for(0, 64, [&](int i) {
-        std::vector<int> parts(4, 0);
-        tbb::task_group group;
-        for (int& part : parts) group.run([&part, i] { part = i; });
-        group.wait();
-        for (const int part : parts) sums[std::size_t(i)] += part;
-    });
-    for (int i = 0; i < 64; ++i) CHECK(sums[std::size_t(i)] == 4 * i);
+    const auto loop = [](int n) {
+        std::vector<int> sums(std::size_t(n), 0);
+        tbb::parallel_for(0, n, [&](int i) {
+            std::vector<int> parts(4, 0);
+            tbb::task_group group;
+            for (int& part : parts) group.run([&part, i] { part = i + 1; });
+            group.wait();
+            for (const int part : parts) sums[std::size_t(i)] += part;
+        });
+        for (int i = 0; i < n; ++i) CHECK(sums[std::size_t(i)] == 4 * (i + 1));
+    };
+    for (const int n : {1, 64}) loop(n);
 }
 
 }  // namespace
