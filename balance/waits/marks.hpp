@@ -6,7 +6,8 @@
 // a program calls itself (futex.cpp); barriers, joins and the time between regions of GCC's and LLVM's OpenMP
 // (openmp.cpp, llvm_region.cpp); MPI's blocking functions in C and in Fortran (mpi.cpp). Where one thread
 // wakes all others, they have met (meetings.hpp). It also shares static loops of LLVM's OpenMP out by speed
-// (static_loop.cpp), and has parts of GCC's short regions run by fewer threads (gcc_region.cpp).
+// (static_loop.cpp), has parts of GCC's short regions run by fewer threads (gcc_region.cpp), and puts threads
+// that live for one step of a program on the CPUs of those that have ended (steps.hpp).
 //
 // Not marked: loops that look at memory without a call, the system's mutexes, MPI_Test in a loop, Fortran's
 // module mpi_f08; OpenMP in a program that makes tasks; an MPI library that a program loads after its start,

@@ -24,8 +24,8 @@ namespace {
 constexpr int most_looked_at = 16;
 constexpr std::uint64_t clearly_faster = 115;  // percent
 
-// What a new thread is to run, until it has read that. A thread that has allocated nothing would take longer
-// to free it than to run so far.
+// What a new thread is to run, until it has read that. To free memory would cost it an arena of its own, if
+// it allocates nothing else.
 struct kept_start {
     counted_start program;
     std::atomic<bool> taken{false};
@@ -184,6 +184,7 @@ void hand_over_while_waiting(slot& own) noexcept {
 }
 
 void forget_births() noexcept {
+    for (kept_start& one : starts) one.taken.store(false, std::memory_order_relaxed);
     this_thread.is_counted = this_thread.has_started_others = this_thread.has_waited_for_others = false;
 }
 
