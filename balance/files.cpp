@@ -3,18 +3,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "balance/thread_stat.hpp"
 #include "balance/watch.hpp"
 
 namespace tauto::balance {
 
 namespace {
-
-constexpr int fields_between = 36;  // from the state to the CPU in /proc/PID/stat
 
 std::string folder_of(pid_t process, pid_t thread) {
     return "/proc/" + std::to_string(process) + "/task/" + std::to_string(thread);
@@ -42,15 +40,10 @@ class open_file {
     std::array<char, 1024> text_{};
 };
 
-std::optional<change> understand(std::string_view stat) {
-    const std::size_t name_end = stat.rfind(") ");  // the name may itself have brackets
-    if (name_end == stat.npos || name_end + 2 >= stat.size()) return {};
-    const char state = stat[name_end + 2];
-    if (state == 'Z' || state == 'X') return {};
-    std::size_t at = name_end + 2;
-    for (int field = 0; field < fields_between && at != stat.npos; ++field) at = stat.find(' ', at + 1);
-    if (at == stat.npos) return {};
-    return change{timer::now(), state == 'R' ? doing::runs : doing::sleeps, atoi(stat.data() + at + 1)};
+std::optional<change> understand(std::string_view text) {
+    const std::optional<thread_stat> found = read_stat(text);
+    if (!found) return {};
+    return change{timer::now(), found->state == 'R' ? doing::runs : doing::sleeps, found->cpu};
 }
 
 class files : public watch {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sched.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "balance/thread_stat.hpp"
 #include "balance/waits/marks.hpp"
 
 namespace tauto::balance {
@@ -62,22 +62,12 @@ int works_on(pid_t thread) noexcept {
     const int file = open(path.data(), O_RDONLY | O_CLOEXEC);
     if (file < 0) return -1;
     std::array<char, 512> text;
-    const ssize_t bytes = read(file, text.data(), text.size());
+    const ssize_t bytes = read(file, text.data(), text.size() - 1);
     close(file);
     if (bytes <= 0) return -1;
-    std::string_view rest(text.data(), static_cast<std::size_t>(bytes));
-    const std::size_t name_ends = rest.rfind(") ");  // the third field follows, its state
-    if (name_ends == std::string_view::npos) return -1;
-    rest.remove_prefix(name_ends + 2);
-    if (!rest.starts_with('R')) return -1;
-    for (int field = 3; field < 39; ++field) {
-        const std::size_t space = rest.find(' ');
-        if (space == std::string_view::npos) return -1;
-        rest.remove_prefix(space + 1);
-    }
-    int cpu = -1;
-    std::from_chars(rest.data(), rest.data() + rest.size(), cpu);
-    return cpu;
+    text[static_cast<std::size_t>(bytes)] = '\0';
+    const auto found = read_stat({text.data(), static_cast<std::size_t>(bytes)});
+    return found && found->state == 'R' ? found->cpu : -1;
 }
 
 // Who works on the slowest CPU that is clearly slower than `here`; null where nobody does, or somebody works
