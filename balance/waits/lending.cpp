@@ -20,7 +20,6 @@ namespace tauto::balance {
 namespace {
 
 constexpr std::uint64_t worth_a_change = 60'000;  // ns of a wait
-constexpr std::uint64_t clearly_faster = 115;     // percent
 constexpr long short_sleep = 10'000;              // ns
 constexpr int pauses_until_lost = 1000;           // of some 60 us
 constexpr int most_pauses = 10'000;
@@ -33,12 +32,6 @@ std::atomic<bool> has_guests{false};
 void sleep_shortly() noexcept {
     const timespec length{0, short_sleep};
     syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &length, nullptr);
-}
-
-// 1 + the place of this thread's slot; 0: it has none.
-std::uint32_t this_mover(const page& shared) noexcept {
-    return this_thread.own == nullptr ? 0
-                                      : static_cast<std::uint32_t>(this_thread.own - shared.slots.data()) + 1;
 }
 
 // Where the mask of a move was set, but the word is another's by now.
@@ -180,6 +173,11 @@ bool shares_its_cpu(const page& shared, const slot& own) noexcept {
 
 void set_mask(pid_t thread, const cpu_set_t& mask) noexcept {
     syscall(SYS_sched_setaffinity, thread, sizeof mask, &mask);
+}
+
+std::uint32_t this_mover(const page& shared) noexcept {
+    return this_thread.own == nullptr ? 0
+                                      : static_cast<std::uint32_t>(this_thread.own - shared.slots.data()) + 1;
 }
 
 bool has_mask(pid_t thread, const cpu_set_t& mask) noexcept {

@@ -19,6 +19,12 @@ namespace tauto::balance {
 void set_mask(pid_t thread, const cpu_set_t& mask) noexcept;
 bool has_mask(pid_t thread, const cpu_set_t& mask) noexcept;
 
+/// From here on a CPU is worth a change, in percent of the other's pace.
+constexpr std::uint64_t clearly_faster = 115;
+
+/// The number under which this thread moves others (`set_mover`); 0: it has no slot.
+std::uint32_t this_mover(const page& shared) noexcept;
+
 /// At the begin of a wait, behind its `pass` if all threads of a team come past it; `now` as there. One look
 /// at each slot.
 void lend_cpu(slot& own, std::uint64_t now) noexcept;

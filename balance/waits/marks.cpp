@@ -143,8 +143,7 @@ const cpu_weights* published_speeds() noexcept {
 void openmp_has_tasks() noexcept {
     page* here = the_page();
     if (here == nullptr || tasks_seen.exchange(true, std::memory_order_relaxed)) return;
-    for (std::size_t k = 0; k < most_slots; ++k)
-        if (of_this_process[k].load(std::memory_order_relaxed)) forget_waits(here->slots[k]);
+    for_each_of_this_process(forget_waits);
 }
 
 }  // namespace tauto::balance

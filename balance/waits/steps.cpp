@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -22,7 +21,6 @@ namespace tauto::balance {
 namespace {
 
 constexpr int most_looked_at = 16;
-constexpr std::uint64_t clearly_faster = 115;  // percent
 
 // What a new thread is to run, until it has read that. To free memory would cost it an arena of its own, if
 // it allocates nothing else.
@@ -78,32 +76,28 @@ slot* who_is_slowest(page& shared, const slot& own, int here) noexcept {
     };
     std::uint64_t least = 100 * pace_of(here) / clearly_faster;
     slot* found = nullptr;
+    bool is_free = true;
     int looked_at = 0;
     for_each_of_this_process([&](slot& one) {
-        if (&one == &own || looked_at >= most_looked_at || one.waits().depth > 0 ||
-            one.held.read(std::memory_order_relaxed).state != is_own)
-            return;
+        const bool may_be_pulled =
+            one.waits().depth == 0 && one.held.read(std::memory_order_relaxed).state == is_own;
+        if (&one == &own || !may_be_pulled || !is_free || looked_at == most_looked_at) return;
         ++looked_at;
         const int cpu = works_on(one.thread());
+        if (cpu == here) is_free = false;
         if (cpu < 0 || cpu >= static_cast<int>(most_cpus)) return;
-        if (cpu == here) {
-            looked_at = std::numeric_limits<int>::max();
-            found = nullptr;
-            return;
-        }
         const std::uint64_t pace = pace_of(cpu);
         if (pace == 0 || pace >= least) return;
         least = pace;
         found = &one;
     });
-    return found;
+    return is_free ? found : nullptr;
 }
 
 // A thread that has another mask than the program's was pinned by it, and stays.
-void pull(page& shared, const slot& own, slot& one, int here) noexcept {
+void pull(page& shared, slot& one, int here) noexcept {
     const pid_t thread = one.thread();
-    const auto mover = static_cast<std::uint32_t>(&own - shared.slots.data()) + 1;
-    const auto taken = begin_pull(one.held, static_cast<std::uint16_t>(here + 1), mover);
+    const auto taken = begin_pull(one.held, static_cast<std::uint16_t>(here + 1), this_mover(shared));
     if (!taken) return;
     if (thread != 0 && one.thread() == thread && has_mask(thread, shared.given)) {
         const cpu_set_t narrow = only_on(static_cast<std::uint32_t>(here));
@@ -118,7 +112,7 @@ void hand_over(page& shared, const slot& own) noexcept {
     const int here = sched_getcpu();
     if (here < 0 || here >= static_cast<int>(most_cpus)) return;
     slot* const one = who_is_slowest(shared, own, here);
-    if (one != nullptr) pull(shared, own, *one, here);
+    if (one != nullptr) pull(shared, *one, here);
 }
 
 // Of one of some threads: where its CPU time is asked for, Linux puts the next thread that is started rather
