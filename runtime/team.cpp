@@ -391,7 +391,6 @@ bool team::run_with_pauses(const detail::loop_call& call) {
 bool team::run_alone(const detail::loop_call& call, detail::loop_model& model, detail::team_turn& turn) {
     struct counted {
         detail::team_state& state;
-        const detail::team_state* around = detail::team_state::alone_here;
         explicit counted(detail::team_state& of) noexcept : state(of) {
             state.alone.fetch_add(1, std::memory_order_relaxed);  // before the turn goes back, which releases
             detail::team_state::alone_here = &state;
@@ -399,7 +398,7 @@ bool team::run_alone(const detail::loop_call& call, detail::loop_model& model, d
         counted(const counted&) = delete;
         counted& operator=(const counted&) = delete;
         ~counted() {
-            detail::team_state::alone_here = around;
+            detail::team_state::alone_here = nullptr;
             state.alone.fetch_sub(1, std::memory_order_release);
         }
     } const here(*state_);
