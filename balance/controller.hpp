@@ -23,8 +23,8 @@ namespace tauto::balance {
 
 struct account {
     long long moves = 0;
-    long long handed_over =
-        0;  // of them: onto the CPUs of threads that had ended, or waited for others' ends
+    // Of these: onto the CPUs of threads that had ended, or waited for the ends of others.
+    long long handed_over = 0;
     long long looks = 0;
     std::size_t threads_seen = 0;
     std::size_t threads_moved = 0;

@@ -240,10 +240,10 @@ inline void end_giving_back(hold_word& word, const taken_word& taken) noexcept {
     word.change(taken.now, taken.was);
 }
 
-/// By a thread of the program that puts one that nobody holds on CPU `to` - 1 and gives it the program's mask
-/// back at once: before it looks whether the mask is the program's. Both belong to one process, so that
-/// nobody is left with a narrow mask by a killed one. Nothing where somebody has the word. `mover`: see
-/// set_mover. It ends with end_giving_back.
+/// By a thread of the program that puts another one, which nobody holds, on CPU `to` - 1 and gives it the
+/// program's mask back at once; before it looks at that mask, and up to end_giving_back. Both threads belong
+/// to one process: a kill ends both, so none is left with a narrow mask. Nothing where somebody has the word.
+/// `mover`: see set_mover.
 inline std::optional<taken_word> begin_pull(hold_word& word, std::uint16_t to, std::uint32_t mover) noexcept {
     taken_word taken{.was = {}, .now = {.state = is_moving, .seat = to, .on = to}};
     set_mover(taken.now, mover);

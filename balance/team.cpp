@@ -545,7 +545,8 @@ team::tally team::take_tally(bool alone) {
     if (has_steps_) {
         found.work = found.estimated = work_of_steps;
         // At least the one that waits could have another CPU.
-        found.threads = std::max({found.threads, static_cast<std::size_t>(std::lround(steps.threads)), 2UL});
+        found.threads =
+            std::max({found.threads, static_cast<std::size_t>(std::lround(steps.threads)), std::size_t{2}});
     }
     if (places > 0 && found.work > 0) {
         if (!has_steps_) of_a_place_.learn(found.work / (places * found.seconds), follows_counted);

@@ -18,7 +18,8 @@
 //    and whether to share at all. Inside of a function of a par_do, or of such a loop, members with nothing
 //    to do take parts of it.
 // 4. What is inside of a loop's functions is shared at the first call of its site with each power of two of
-//    iterations, if each member has a CPU, and from the next call on where it was seen to take 10 us.
+//    iterations, if each member has a CPU. After that it is shared from the next call on where it was seen to
+//    take 10 us.
 // 5. A loop of at most `granularity` iterations runs at once where it is. A longer one is cut into pieces of
 //    as many, whose iterations run in turn.
 // 6. Who waits in a conservative call runs nothing meanwhile but what it waits for. A lock may be held

@@ -1,5 +1,5 @@
-// steps ROUNDS [BEHIND]: in each round two threads are started and joined. BEHIND: one is, and begins on another
-// CPU than this one, on which a further thread is then, which works all the while.
+// steps ROUNDS [BEHIND]: in each round two threads are started and joined. With BEHIND it is one thread, which
+// begins on another CPU than that; a further thread works all the while, and goes to CPU BEHIND in each round.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
