@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 
 #include "runners/shared/signed.hpp"
 #include "runners/shared/timing.hpp"
@@ -24,16 +25,40 @@ inline std::int64_t task_ticks() noexcept {
 #endif
 }
 
+/// One moment by both clocks. Where this thread is held up between the two readings they are of two moments,
+/// so they are read again while the ticks before and after the seconds lie further apart than in another try.
+class moment_of_both_clocks {
+  public:
+    moment_of_both_clocks() noexcept {
+        constexpr int tries = 8;
+        std::int64_t least = std::numeric_limits<std::int64_t>::max();
+        for (int i = 0; i < tries; ++i) {
+            const std::int64_t before = task_ticks();
+            const double now = monotonic_seconds();
+            const std::int64_t apart = task_ticks() - before;
+            if (apart >= least) continue;
+            least = apart;
+            seconds = now;
+            ticks = before + apart / 2;
+        }
+    }
+
+    double seconds = 0;
+    std::int64_t ticks = 0;
+};
+
 /// The length of a tick, by CLOCK_MONOTONIC over the time since this was made.
 class tick_length {
   public:
-    double seconds() const { return age() / as_double(task_ticks() - begin_ticks_); }
+    double seconds() const {
+        const moment_of_both_clocks now;
+        return (now.seconds - begin_.seconds) / as_double(now.ticks - begin_.ticks);
+    }
     /// Seconds since this was made: the longer, the less an error of either clock counts.
-    double age() const { return monotonic_seconds() - begin_seconds_; }
+    double age() const { return monotonic_seconds() - begin_.seconds; }
 
   private:
-    double begin_seconds_ = monotonic_seconds();
-    std::int64_t begin_ticks_ = task_ticks();
+    moment_of_both_clocks begin_;
 };
 
 }  // namespace tauto::runner

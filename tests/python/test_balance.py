@@ -386,11 +386,14 @@ def test_threads_that_live_for_one_step_hand_their_cpus_over(slow_cpu: int) -> N
     found = answer(finished)
     assert finished.stdout.split()[1] == alone
     need_the_slow_cpu_at_start(found, slow_cpu)
-    assert isinstance(found["handed_over"], int)
-    assert found["handed_over"] >= 10  # of 150 steps
-    assert found["moves"] == found["handed_over"]
-    assert isinstance(found["threads"], int)
-    assert found["threads"] >= 300
+    need_the_fast_cpus(found, slow_cpu)
+    moves, handed_over, threads = (found[name] for name in ("moves", "handed_over", "threads"))
+    assert isinstance(handed_over, int)
+    assert handed_over >= 10  # of 150 steps
+    assert isinstance(moves, int)
+    assert moves >= handed_over  # where others want CPUs, too, a window may end with a thread to be moved
+    assert isinstance(threads, int)
+    assert threads >= 300
 
 
 @pytest.mark.machine
