@@ -162,6 +162,7 @@ void launcher::run_member(int rank, bool slept) noexcept {
         }
     });
     line.end_ticks = ticks();
+    if (start != 0) calls_in_bodies::time_after(line.end_ticks - start);
     line.steals = report.steals;
     line.left_early = report.left_early;
     line.slept = slept;
@@ -428,7 +429,7 @@ bool launcher::in_start_hook() noexcept {
     return starting_here;
 }
 
-launcher::launcher(const team_state* team, pinning& pins, wait_policy wait, worker_options wanted)
+launcher::launcher(team_state* team, pinning& pins, wait_policy wait, worker_options wanted)
     : team_(team), pins_(pins), wait_(wait), wanted_(std::move(wanted)), join_budget_(wait) {
     const std::size_t members = pins.cpus().size();
     boxes = std::make_unique<mailbox[]>(members);

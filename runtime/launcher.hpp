@@ -69,7 +69,7 @@ struct worker_options {
 // Used by one thread at a time: the one that has the team's turn.
 struct launcher {
     // `team`: whose members these are.
-    launcher(const team_state* team, pinning& pins, wait_policy wait, worker_options wanted);
+    launcher(team_state* team, pinning& pins, wait_policy wait, worker_options wanted);
     launcher(const launcher&) = delete;
     launcher& operator=(const launcher&) = delete;
 
@@ -82,7 +82,7 @@ struct launcher {
     std::vector<int> one_a_cpu;              // the first member on each CPU
 
     [[nodiscard]] int size() const noexcept { return int_size(everyone); }
-    [[nodiscard]] const team_state* team() const noexcept { return team_; }
+    [[nodiscard]] team_state* team() const noexcept { return team_; }
 
     [[nodiscard]] bool oversubscribed() const noexcept { return one_a_cpu.size() < everyone.size(); }
     // True also where the members had no CPU each when the team last looked (room.hpp): then nobody spins.
@@ -157,7 +157,7 @@ struct launcher {
     // The exception of the lowest index, once all have joined.
     [[noreturn]] void rethrow_failure();
 
-    const team_state* team_;
+    team_state* team_;
     pinning& pins_;
     wait_policy wait_;
     room room_;

@@ -38,12 +38,13 @@ std::uint32_t grain_of(const adaptive_plan& plan, double ticks_per_iteration) no
 // Lives in the frame of the member that opened it.
 class open_loop {
   public:
-    open_loop(const loop_call& call, int opener, const adaptive_plan& plan, open_loops::place& at,
-              scopes& all)
+    open_loop(const loop_call& call, int opener, bool outermost, const adaptive_plan& plan,
+              open_loops::place& at, scopes& all)
         : scopes_(all),
           own_(all.enter(opener, around_.in)),
           call_(call),
           opener_(opener),
+          outermost_(outermost),
           plan_(plan),
           at_(at),
           timed_(call.site->in_bodies_.ticks() == 0 || calls_in_bodies::is_next_timed()),
@@ -60,6 +61,7 @@ class open_loop {
     // Runs parts of it until there are none to take. False where it ran none.
     bool work(int rank) noexcept {
         open_loops::line& line = detail::at(at_.lines, rank);
+        const std::int64_t start = outermost_ ? ticks() : 0;
         bool any = false;
         for (; !ended(); any = true) {
             const int steals = line.steals;
@@ -72,6 +74,7 @@ class open_loop {
         }
         if (at_.has_more.load(std::memory_order_relaxed))
             at_.has_more.store(false, std::memory_order_relaxed);
+        if (outermost_) calls_in_bodies::time_after(ticks() - start);
         return any;
     }
 
@@ -128,6 +131,7 @@ class open_loop {
     scope own_;                              // around its bodies: the opener waits in it
     const loop_call& call_;
     int opener_;
+    bool outermost_;
     adaptive_plan plan_;
     open_loops::place& at_;
     bool timed_;
@@ -196,7 +200,7 @@ bool open_loops::open(const loop_call& call, int rank, bool dealt) {
         deal_shares(
             plan, bounds, [&](int r) -> auto& { return at(here.lines, r).share; });
     }
-    open_loop loop(call, rank, plan, here, scopes_);
+    open_loop loop(call, rank, dealt, plan, here, scopes_);
     ++own.deep;
     for (int before = depth_.load(std::memory_order_relaxed);
          before < own.deep && !depth_.compare_exchange_weak(before, own.deep, std::memory_order_relaxed);) {

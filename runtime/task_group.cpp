@@ -16,7 +16,7 @@ namespace {
 // While it lives, the calling thread runs tasks of a region as its member 0.
 class inside_region {
   public:
-    inside_region(const team_state* team, task_region& region) noexcept
+    inside_region(team_state* team, task_region& region) noexcept
         : body_(team, 0), around_(std::exchange(running_tasks, {&region, 0})) {}
     ~inside_region() { running_tasks = around_; }
     inside_region(const inside_region&) = delete;

@@ -410,6 +410,7 @@ bool team::run_alone(const detail::loop_call& call, detail::loop_model& model, d
         if (!detail::run_inline(call, 0)) return false;
     }
     const std::int64_t elapsed = detail::ticks() - start;
+    detail::calls_in_bodies::time_after(elapsed);
     if (detail::team_state::alone_nests) call.site->nests_.store(true, std::memory_order_relaxed);
     if (!state_->of_threads->take_at_once()) return true;
     const detail::team_turn again(&*state_->of_threads);
@@ -418,7 +419,7 @@ bool team::run_alone(const detail::loop_call& call, detail::loop_model& model, d
 }
 
 bool team::shares_in_body(const tauto::site& where, index n, int most) const noexcept {
-    return size() > 1 && most == 0 && detail::running_as.team == identity() &&
+    return size() > 1 && most == 0 && detail::running_as.team != nullptr &&
            (detail::running_as.has_all || detail::in_region(*this)) && !where.in_bodies_.are_short(n);
 }
 
@@ -426,12 +427,13 @@ bool team::shares_in_body(const tauto::site& where, index n, int most) const noe
 // that it should be a region.
 void team::note_in_body(tauto::site& where, index n, std::int64_t ticks) noexcept {
     where.in_bodies_.note(n, ticks);
-    if (size() == 1 || detail::running_as.team != identity()) return;
+    detail::team_state* const around = detail::running_as.team;
+    if (size() == 1 || around == nullptr || around->members.size() > size()) return;
     if (where.in_bodies_.are_short(n) || detail::in_region(*this)) return;
-    if (detail::team_state::alone_here == identity()) {
+    if (detail::team_state::alone_here == around) {
         detail::team_state::alone_nests = true;
     } else {
-        state_->members.loop.nests.store(true, std::memory_order_relaxed);
+        around->members.loop.nests.store(true, std::memory_order_relaxed);
     }
 }
 
@@ -443,8 +445,7 @@ bool team::run_in_body(const detail::loop_call& call) {
         is_plain_in_body(*call.site, call.n))
         return detail::run_inline(call, rank);
     if (shares_in_body(*call.site, call.n, most))
-        return detail::running_as.has_all ? run_as_outermost(call)
-                                          : detail::running_tasks.region->loops().run(call, rank);
+        return detail::running_as.has_all ? run_as_outermost(call) : run_in_region(call);
     const detail::stays_in_body here(*this, *call.site, call.n, true);
     return detail::run_inline(call, rank);
 }
@@ -465,6 +466,13 @@ bool team::run_as_outermost(const detail::loop_call& call) {
         }
     } outside;
     return run_loop(call);
+}
+
+// By the members of the region around, which may be fewer.
+bool team::run_in_region(const detail::loop_call& call) {
+    const bool all = detail::running_tasks.region->loops().run(call, detail::running_tasks.rank);
+    if (call.options->report != nullptr) call.options->report->iterations.resize(detail::usize(size()));
+    return all;
 }
 
 // What the model of these loops knows; nothing, where they have none.

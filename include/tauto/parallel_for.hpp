@@ -75,12 +75,13 @@ inline index strided_count(index first, index last, index stride) {
 // exceptions that leave the body, that of the lowest index is rethrown here (dynamic, guided and
 // static_chunk: the same that a serial loop would throw) and iterations not yet begun are skipped; the team
 // stays usable. A member's share comes in several ranges. A call inside a body is shared with members that
-// have nothing to do, where both loops are adaptive, on one team, without a limit of members, and this one is
-// long; else it stays on the member that makes it, with that member's rank on its own team and rank 0 on
-// another one (open_loops.hpp). Calls from several threads take turns. Three kinds of calls run on their own
-// thread at once, with rank 0: a loop that was learned to be too short to fork, one of at most one member,
-// and any loop while the one that has the turn sleeps (its bodies wait for something, perhaps for the calling
-// thread). Throws tauto::error when n < 0, n > max_iterations or options.members < 0.
+// have nothing to do, where both loops are adaptive and without a limit of members, this one's team has no
+// fewer members than the one around, and this loop is long; else it stays on the member that makes it, with
+// that member's rank on its own team and rank 0 on another one (open_loops.hpp). Calls from several threads
+// take turns. Three kinds of calls run on their own thread at once, with rank 0: a loop that was learned to
+// be too short to fork, one of at most one member, and any loop while the one that has the turn sleeps (its
+// bodies wait for something, perhaps for the calling thread). Throws tauto::error when n < 0, n >
+// max_iterations or options.members < 0.
 //
 // The default schedule is adaptive: it learns, for each site and power-of-two class of n, the members'
 // speeds, how many members pay, and whether to fork at all. Cost beyond the body, after learning: at most 40

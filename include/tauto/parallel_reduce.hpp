@@ -502,9 +502,7 @@ template <class T, class Leaf, class Fold, class Merge>
 [[gnu::noinline]] T reduce_shared(team& members, const block_plan& plan, Leaf& leaf, Fold& fold, Merge& merge,
                                   const reduce_options& options) {
     const index blocks = plan.blocks();
-    const bool nested = running_as.team != nullptr;
-    // On a member of another team a loop has one member, of rank 0.
-    const auto size = usize(nested && running_as.team != members.identity() ? 1 : members.size());
+    const auto size = usize(members.size());
     if (options.unordered) {
         using body_type = unordered_body<T, Fold, Merge>;
         member_lines<typename body_type::line> of_members(size);

@@ -122,7 +122,8 @@ inline size_t num_workers() {
 }
 
 inline size_t worker_id() {
-    const bool inside = tauto::detail::running_as.team == tauto::parlay_scheduler::members().identity();
+    const tauto::team& all = tauto::parlay_scheduler::members();
+    const bool inside = tauto::detail::running_as.team == all.identity() || tauto::detail::in_region(all);
     return static_cast<size_t>(inside ? tauto::detail::running_as.rank : 0);
 }
 

@@ -54,7 +54,7 @@ inline thread_local constinit current_region running_tasks;
 // what it looks at lives as long as the team, and nothing in it is made anew while the members live.
 class task_region {
   public:
-    task_region(const team_state* team, int members)
+    task_region(team_state* team, int members)
         : team_(team),
           deques_(usize(members)),
           idle_(false),
@@ -72,7 +72,8 @@ class task_region {
         running_tasks = around;
     }
 
-    [[nodiscard]] const team_state* team_of() const noexcept { return team_; }
+    [[nodiscard]] team_state* team_of() const noexcept { return team_; }
+    [[nodiscard]] int size() const noexcept { return int_size(deques_); }
     [[nodiscard]] task_deque<task>& deque(int rank) noexcept { return at(deques_, rank); }
     [[nodiscard]] open_loops& loops() noexcept { return loops_; }
     [[nodiscard]] scopes& all_scopes() noexcept { return scopes_; }
@@ -188,7 +189,7 @@ class task_region {
         return sum;
     }
 
-    const team_state* team_;
+    team_state* team_;
     std::vector<task_deque<task>> deques_;
     idle_members idle_;
     scopes scopes_;
@@ -231,13 +232,14 @@ void run_region(team& members, site& where, Root&& root) {
     run_region(members, {.site = &where}, std::forward<Root>(root));
 }
 
-// True where this call can share tasks with the members: it is one of a region's, or may become the first.
+// True in a region whose members can take what a call with this team shares: its own, or those of another one
+// that has no more of them.
 inline bool in_region(const team& members) noexcept {
-    return running_tasks.region != nullptr && running_tasks.region->team_of() == members.identity();
+    const task_region* const here = running_tasks.region;
+    return here != nullptr && (here->team_of() == members.identity() || here->size() <= members.size());
 }
 inline bool stays_here(const team& members) noexcept {
-    const bool has_all = running_as.has_all && running_as.team == members.identity();
-    return members.size() == 1 || (running_as.team != nullptr && !has_all && !in_region(members));
+    return members.size() == 1 || (running_as.team != nullptr && !running_as.has_all && !in_region(members));
 }
 
 // The second function of a parallel_invoke, in its frame.
@@ -336,7 +338,7 @@ template <class... Functions>
 // so no cutoff by hand is needed; the outermost call costs less than a team::run. The exception of the first
 // function that throws one is rethrown, in their order; a later function may then not be called. A wait runs
 // other tasks meanwhile, so nothing hangs. In the body of a loop that was seen to have no such calls of 10
-// us, and on another team's members, the functions are called one after the other.
+// us, and on the members of a larger team, the functions are called one after the other.
 template <std::invocable... Functions>
 void parallel_invoke(team& members, Functions&&... functions) {
     if constexpr (sizeof...(Functions) > 0) {
@@ -431,6 +433,7 @@ class task_group {
 
     // No task begins any more. What the first that failed has thrown is kept.
     void leave_out_the_rest() noexcept { failed_.store(true, std::memory_order_relaxed); }
+    [[nodiscard]] bool is_shared() const noexcept { return region_ != nullptr; }
     // When no task is left.
     [[nodiscard]] const std::exception_ptr& failure() const noexcept { return failure_; }
 

@@ -9,12 +9,18 @@
 // earlier item has not been there, it leaves the item and takes another one. Who ends with a serial filter
 // makes the next item that was left there ready for any member.
 //
-// Invariant: an item that was left waits for one that is carried, or ready. So a member that finds nothing to
-// carry may sleep until another one has changed something: one of them carries something until the end.
+// A member that carries does so in a task, which ends where there is nothing to carry: then the member takes
+// loops and tasks in the filters. Several that carry items of some ten nanoseconds are in each other's way:
+// one goes on, and the others come in when it has stayed with one item for longer.
+//
+// Invariant: an item that was left waits for one that is carried, or is ready; and where something can be
+// carried while fewer than all carry, whoever made it so has added a task, or goes to take it.
 
 #include <algorithm>
-#include <condition_variable>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <functional>
@@ -22,12 +28,15 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <tauto/clock.hpp>
 #include <tauto/task_group.hpp>
 #include <tauto/tbb_arena.hpp>
+#include <tauto/wait.hpp>
 
 namespace tbb {
 
@@ -62,13 +71,16 @@ struct stage {
 
 class pipeline {
   public:
-    pipeline(const std::vector<stage>& stages, std::size_t most)
-        : stages_(stages), most_(most), places_(stages.size()) {}
+    // At most `carriers` tasks of the group at once.
+    pipeline(const std::vector<stage>& stages, std::size_t most, std::size_t carriers,
+             tauto::task_group& group)
+        : stages_(stages), most_(most), carriers_(carriers), group_(group), places_(stages.size()) {}
 
-    // Carries items until all have come to the end. On several threads at once.
+    // The first of the tasks.
     void work() {
         std::unique_lock lock(lock_);
-        while (std::optional<carried> one = take(lock)) carry(std::move(*one), lock);
+        ++carrying_;
+        work(lock);
     }
     void rethrow_failure() const {
         if (failure_) std::rethrow_exception(failure_);
@@ -93,19 +105,72 @@ class pipeline {
         return !at.busy && (stages_[stage].mode != filter_mode::serial_in_order || at.next == number);
     }
 
-    // Nothing at the end.
-    std::optional<carried> take(std::unique_lock<std::mutex>& lock) {
-        for (;; changed_.wait(lock)) {
-            if (failure_ || (ended_ && in_flight_ == 0)) return std::nullopt;
-            if (!ready_.empty()) {
-                carried one = std::move(ready_.front());
-                ready_.pop_front();
-                return one;
+    [[nodiscard]] bool may_begin() const { return !ended_ && in_flight_ < most_ && !places_[0].busy; }
+
+    // Nothing where there is nothing now.
+    std::optional<carried> take() {
+        if (failure_) return std::nullopt;
+        if (!ready_.empty()) {
+            carried one = std::move(ready_.front());
+            ready_.pop_front();
+            return one;
+        }
+        if (!may_begin()) return std::nullopt;
+        places_[0].busy = is_serial(0);
+        ++in_flight_;
+        return carried{};
+    }
+    // For who goes on with an item while there may be others.
+    void call_another(std::unique_lock<std::mutex>& lock) {
+        if (carrying_ == carriers_ || failure_ || (ready_.empty() && !may_begin())) return;
+        ++carrying_;
+        lock.unlock();  // the task may run at once
+        group_.run([this] {
+            await_long_item();
+            std::unique_lock mine(lock_);
+            work(mine);
+        });
+        lock.lock();
+    }
+
+    // Until there is nothing to carry.
+    void work(std::unique_lock<std::mutex>& lock) {
+        ++active_;
+        while (std::optional<carried> one = take()) {
+            const std::uint32_t mine = taken_.load(std::memory_order_relaxed) + 1;
+            taken_.store(mine, std::memory_order_relaxed);
+            call_another(lock);
+            const std::int64_t start = tauto::detail::ticks();
+            carry(std::move(*one), lock);
+            if (active_ == 1 || taken_.load(std::memory_order_relaxed) == mine ||
+                tauto::detail::ticks() - start > worth_ticks_)
+                continue;
+            --active_;
+            lock.unlock();
+            await_long_item();
+            lock.lock();
+            ++active_;
+        }
+        --active_;
+        --carrying_;
+    }
+    // Until nobody has taken an item for so long that others are worth their coming.
+    void await_long_item() const {
+        const std::int64_t begin = tauto::detail::ticks();
+        std::int64_t since = begin;
+        for (std::uint32_t seen = taken_.load(std::memory_order_relaxed);;) {
+            if (since - begin < 1000 * worth_ticks_) {
+                for (int k = 0; k < 4; ++k) tauto::detail::relax();
+            } else {
+                std::this_thread::sleep_for(std::chrono::microseconds(100));
             }
-            if (ended_ || in_flight_ == most_ || places_[0].busy) continue;
-            places_[0].busy = is_serial(0);
-            ++in_flight_;
-            return carried{};
+            const std::int64_t now = tauto::detail::ticks();
+            const std::uint32_t last = std::exchange(seen, taken_.load(std::memory_order_relaxed));
+            if (seen != last) {
+                since = now;
+            } else if (now - since > worth_ticks_) {
+                return;
+            }
         }
     }
 
@@ -128,7 +193,7 @@ class pipeline {
             } catch (...) {
                 lock.lock();
                 if (!failure_) failure_ = std::current_exception();
-                return changed_.notify_all();
+                return;
             }
             lock.lock();
             if (failure_) return;
@@ -137,13 +202,13 @@ class pipeline {
                 ended_ = ended_ || control.is_pipeline_stopped();
                 if (control.is_pipeline_stopped()) break;
                 one.number = numbers_++;
-                changed_.notify_one();
+                call_another(lock);
             } else if (is_serial(one.stage)) {
                 leave(one.stage);
+                call_another(lock);
             }
         }
         --in_flight_;
-        changed_.notify_all();
     }
 
     void leave(std::size_t stage) {
@@ -154,13 +219,19 @@ class pipeline {
         if (first == at.left.end() || !may_enter(stage, first->first)) return;
         ready_.push_back(std::move(first->second));
         at.left.erase(first);
-        changed_.notify_one();
     }
 
     const std::vector<stage>& stages_;
     std::size_t most_;
-    std::mutex lock_;  // of all below
-    std::condition_variable changed_;
+    std::size_t carriers_;
+    tauto::task_group& group_;
+    // An item takes longer than the handing over of items between two that carry.
+    std::int64_t worth_ticks_ = tauto::detail::to_ticks(std::chrono::nanoseconds(150));
+    std::mutex lock_;           // of all below
+    std::size_t carrying_ = 0;  // tasks that are there
+    std::size_t active_ = 0;    // of them, that do not wait for a long item
+    // Items, ready or new. Changed with the lock; relaxed: who reads it without reads it again.
+    std::atomic<std::uint32_t> taken_{0};
     std::vector<place> places_;
     std::deque<carried> ready_;
     std::size_t in_flight_ = 0;
@@ -228,14 +299,13 @@ template <class In, class Out, class Function>
 inline void parallel_pipeline(std::size_t most, const filter<void, void>& chain) {
     if (most == 0) throw tauto::error("tbb::parallel_pipeline takes 1 item at a time or more");
     if (chain.stages_.empty()) return;
-    detail::pipeline all(chain.stages_, most);
-    const auto members = std::min(most, static_cast<std::size_t>(team().size()));
-    tauto::task_group::run_all(team(), [&](tauto::task_group& group) {
-        // In a loop's body they would come one after the other, and the first does all.
-        for (std::size_t k = 1; k < members; ++k) group.run([&] { all.work(); });
-        all.work();
-    });
-    all.rethrow_failure();
+    // Where nobody can have them, tasks would run inside each other.
+    const bool alone = tauto::detail::stays_here(team());
+    const std::size_t members = alone ? 1 : std::min(most, static_cast<std::size_t>(team().size()));
+    std::optional<detail::pipeline> all;
+    tauto::task_group::run_all(
+        team(), [&](tauto::task_group& group) { all.emplace(chain.stages_, most, members, group).work(); });
+    all->rethrow_failure();
 }
 template <class Function, class... Functions>
 void parallel_pipeline(std::size_t most, const Function& first,

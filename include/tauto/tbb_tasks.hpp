@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -68,7 +69,8 @@ class task_group {
     void run(Function&& function) {
         if (canceled_.load(std::memory_order_relaxed)) return;
         group* const at = open_.load(std::memory_order_acquire);
-        (at != nullptr ? *at : open()).run(std::forward<Function>(function));
+        (at != nullptr ? *at : open(tauto::detail::site_of<std::decay_t<Function>>))
+            .run(std::forward<Function>(function));
     }
     template <class Function>
     [[nodiscard]] task_handle defer(Function&& function) {
@@ -109,9 +111,10 @@ class task_group {
         group() : tauto::task_group(team().size() > 1 && tauto::detail::in_region(team())) {}
         void cancel() noexcept { leave_out_the_rest(); }
         using tauto::task_group::failure;
+        using tauto::task_group::is_shared;
     };
 
-    group& open() {
+    group& open(tauto::site& first) {
         const std::lock_guard one_at_a_time(opening_);
         if (group* const at = open_.load(std::memory_order_relaxed); at != nullptr) return *at;
         auto& here = detail::groups_of_this_thread;
@@ -119,7 +122,14 @@ class task_group {
             here = std::make_shared<detail::region_of_groups>();
         region_ = here;
         if (region_ != nullptr) region_->groups.fetch_add(1, std::memory_order_relaxed);
-        open_.store(&group_.emplace(), std::memory_order_release);
+        group_.emplace();
+        // In a body whose members cannot have its tasks the loop around is told what that costs.
+        stays_ = !group_->is_shared() && tauto::detail::running_as.team != nullptr &&
+                         !tauto::team::is_plain_in_body(first, 1)
+                     ? &first
+                     : nullptr;
+        if (stays_ != nullptr) begun_ = tauto::detail::ticks();
+        open_.store(&*group_, std::memory_order_release);
         return *group_;
     }
     void await(group& tasks) {
@@ -132,6 +142,7 @@ class task_group {
     void close() {
         open_.store(nullptr, std::memory_order_relaxed);
         group_.reset();
+        if (stays_ != nullptr) team().note_in_body(*stays_, 1, tauto::detail::ticks() - begun_);
         if (region_ == nullptr) return;
         auto& here = detail::groups_of_this_thread;
         if (region_->groups.fetch_sub(1, std::memory_order_relaxed) == 1 && here == region_) here.reset();
@@ -141,6 +152,8 @@ class task_group {
     std::mutex opening_;
     std::shared_ptr<detail::region_of_groups> region_;
     std::optional<group> group_;
+    tauto::site* stays_ = nullptr;  // of the open group, where it is timed
+    std::int64_t begun_ = 0;
     std::atomic<group*> open_{nullptr};  // where it has been given tasks since its last wait
     std::atomic<bool> canceled_{false};
 };

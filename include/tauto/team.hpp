@@ -27,6 +27,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -104,12 +105,26 @@ class calls_in_bodies {
     void note(index iterations, std::int64_t ticks) noexcept;
     // Some of the short ones are timed too, 1 in 64: they may become long. Steps of the golden ratio, so that
     // a program whose loops take turns has all of them timed.
-    [[nodiscard]] static bool is_next_timed() noexcept { return (turn_of_timing += 0x9E3779B9U) < 1U << 26U; }
+    [[nodiscard]] static bool is_next_timed() noexcept {
+        if (timed_first > 0) [[unlikely]] {
+            --timed_first;
+            return true;
+        }
+        return (turn_of_timing += 0x9E3779B9U) < 1U << 26U;
+    }
+    // Bodies took this thread so long. One call in 16,384 ticks of that is timed before all others: 1 % of
+    // the time at most, and a loop of few long calls hears at its next one that they have become long.
+    static void time_after(std::int64_t ticks) noexcept {
+        if (ticks >> 14 > timed_first)
+            timed_first = static_cast<int>(std::min(ticks >> 14, most_timed_first));
+    }
 
   private:
     std::atomic<float> ticks_{0};
     std::atomic<index> short_below_{0};  // iterations of 10 us: from ticks_, so that a call need not divide
+    static constexpr std::int64_t most_timed_first = 1 << 20;
     static inline thread_local constinit std::uint32_t turn_of_timing = 0;
+    static inline thread_local constinit int timed_first = 0;
 };
 
 class stays_in_body;
@@ -188,7 +203,7 @@ class standing_region;
 
 // Which member the calling thread is, inside a body: the team's state and its rank there. Null outside.
 struct current_member {
-    const team_state* team = nullptr;
+    team_state* team = nullptr;
     int rank = 0;
     bool has_all = false;  // the body is a loop's one iteration: all members are free for what is in it
 };
@@ -198,7 +213,7 @@ inline thread_local constinit current_member running_as;
 class inside_body {
   public:
     // Field by field: a copy of both at once would wait for the stores before it.
-    inside_body(const team_state* team, int rank, bool has_all = false) noexcept
+    inside_body(team_state* team, int rank, bool has_all = false) noexcept
         : team_(running_as.team), rank_(running_as.rank), has_all_(running_as.has_all) {
         running_as.team = team;
         running_as.rank = rank;
@@ -213,7 +228,7 @@ class inside_body {
     inside_body& operator=(const inside_body&) = delete;
 
   private:
-    const team_state* team_;  // of the body around
+    team_state* team_;  // of the body around
     int rank_;
     bool has_all_;
 };
@@ -366,7 +381,7 @@ class team {
     [[nodiscard]] bool execute(const detail::loop_call& call);
     // Used by recursion (task_group.hpp): its root on the calling thread, as the first task.
     void share_tasks(const detail::root_call& root, const detail::region_options& options);
-    [[nodiscard]] const detail::team_state* identity() const noexcept { return state_.get(); }
+    [[nodiscard]] detail::team_state* identity() const noexcept { return state_.get(); }
     // Used by parallel_for. True when this site runs loops of n inline and this call need not be timed; never
     // inside a body.
     [[nodiscard]] bool take_inline_call(const tauto::site& where, index n, int members = 0) noexcept {
@@ -388,6 +403,8 @@ class team {
     }
     // True where members with nothing to do may take parts of it.
     [[nodiscard]] bool shares_in_body(const tauto::site& where, index n, int members) const noexcept;
+    // A call in a body stayed on its member, and took so long.
+    void note_in_body(tauto::site& where, index n, std::int64_t ticks) noexcept;
 
     // Sites with a record of their own; a program with more shares records among the rest.
     static constexpr int max_sites = 4096;
@@ -413,13 +430,12 @@ class team {
     [[nodiscard]] bool run_with_pauses(const detail::loop_call& call);
     [[nodiscard]] bool run_in_body(const detail::loop_call& call);
     [[nodiscard]] bool run_as_outermost(const detail::loop_call& call);
+    [[nodiscard]] bool run_in_region(const detail::loop_call& call);
     [[nodiscard]] bool shall_nest(const detail::loop_call& call);
     [[nodiscard]] bool run_nesting(const detail::loop_call& call, detail::team_turn& turn);
     [[nodiscard]] std::vector<double> speeds_by_rank(const detail::loop_call& call) const;
 
     friend class detail::standing_region;
-    friend class detail::stays_in_body;
-    void note_in_body(tauto::site& where, index n, std::int64_t ticks) noexcept;
 
     std::unique_ptr<std::atomic<detail::site_record*>[]> records_;
     std::unique_ptr<detail::team_state> state_;

@@ -521,7 +521,7 @@ TEST_CASE("a loop in a loop hears a stop" * doctest::description("runtime.md, pr
 
 TEST_CASE("which loops in bodies stay on their member" * doctest::description("runtime.md, promise 4")) {
     team some(shared_by(3));
-    team other(shared_by(3));
+    team smaller(shared_by(2));
     std::atomic<int> moved{0};
     const auto stay = [&](team& where, const loop_options& options) {
         const auto here = std::this_thread::get_id();
@@ -534,15 +534,63 @@ TEST_CASE("which loops in bodies stay on their member" * doctest::description("r
             options);
     };
     for (int call = 0; call < 5; ++call) {
-        // With a limit, with another schedule, of another team, and in a loop that has a schedule or a limit.
+        // With a limit, with another schedule, of a smaller team, and in a loop that has a schedule or a
+        // limit.
         parallel_for(some, 3, [&](index) { stay(some, {.members = 1}); });
         parallel_for(some, 3, [&](index) { stay(some, {.schedule = dynamic{1}}); });
-        parallel_for(some, 3, [&](index) { stay(other, {}); });
+        parallel_for(some, 3, [&](index) { stay(smaller, {}); });
         parallel_for(some, 3, [&](index) { stay(some, {}); }, {.schedule = dynamic{1}});
         parallel_for(some, 3, [&](index) { stay(some, {}); }, {.members = 2});
         some.run([&](member&) { stay(some, {}); });
     }
     CHECK(moved == 0);
+}
+
+TEST_CASE("algorithms of other teams in bodies answer as outside of all" *
+          doctest::description("runtime.md, promise 4; algorithms.md, promise 3")) {
+    std::mt19937_64 random(24);
+    std::vector<index> values(30'000);
+    for (index& one : values) one = static_cast<index>(random() % 1000);
+    std::vector<double> numbers(values.begin(), values.end());
+    team one(shared_by(1));
+    struct answers {
+        std::vector<index> sorted, odd;
+        std::vector<double> scanned;
+        std::vector<std::uint64_t> counts;
+        index least = 0;
+        index first = 0;
+        bool operator==(const answers&) const = default;
+    };
+    const auto ask = [&](team& members) {
+        answers all{values, std::vector<index>(values.size()), numbers, {}, 0, 0};
+        parallel_stable_sort(members, all.sorted.begin(), all.sorted.end(),
+                             [](index a, index b) { return a % 100 < b % 100; });
+        all.odd.erase(parallel_copy_if(members, values.begin(), values.end(), all.odd.begin(),
+                                       [](index value) { return value % 2 == 1; }),
+                      all.odd.end());
+        parallel_inclusive_scan(members, numbers.begin(), numbers.end(), all.scanned.begin());
+        all.counts = parallel_histogram(members, values, 1000);
+        all.least = parallel_min_element(members, values.begin(), values.end()) - values.begin();
+        all.first = parallel_find(members, values.begin(), values.end(), 999) - values.begin();
+        return all;
+    };
+    const answers alone = ask(one);
+    for (const int size : {2, 3}) {
+        team around(shared_by(size));
+        for (const int other : {1, 2, 3, 5}) {
+            team library(shared_by(other));
+            std::atomic<int> wrong{0};
+            for (int call = 0; call < 4; ++call) {
+                parallel_for(around, 3, [&](index) { wrong += ask(library) != alone; });
+                parallel_for(around, 1, [&](index) { wrong += ask(library) != alone; });
+                parallel_invoke(
+                    around, [&] { wrong += ask(library) != alone; }, [&] { wrong += ask(library) != alone; });
+            }
+            CAPTURE(size);
+            CAPTURE(other);
+            CHECK(wrong == 0);
+        }
+    }
 }
 
 TEST_CASE("the bits of a reduction are the same in a loop" * doctest::description("runtime.md, promise 16")) {
@@ -610,14 +658,92 @@ TEST_CASE("a loop that nests says so, until its loops are short" *
 }
 
 TEST_CASE("of calls that take turns each is timed" * doctest::description("runtime.md, promise 4")) {
-    for (int calls = 1; calls <= 64; ++calls) {
-        std::vector<int> timed(detail::usize(calls));
-        for (int turn = 0; turn < 64 * 30; ++turn)
-            for (int& one : timed) one += detail::calls_in_bodies::is_next_timed() ? 1 : 0;
-        CAPTURE(calls);
-        CHECK(*std::min_element(timed.begin(), timed.end()) >= 15);
-        CHECK(*std::max_element(timed.begin(), timed.end()) <= 60);
+    std::thread([] {  // of which no call was timed yet
+        for (int calls = 1; calls <= 64; ++calls) {
+            std::vector<int> timed(detail::usize(calls));
+            for (int turn = 0; turn < 64 * 30; ++turn)
+                for (int& one : timed) one += detail::calls_in_bodies::is_next_timed() ? 1 : 0;
+            CAPTURE(calls);
+            CHECK(*std::min_element(timed.begin(), timed.end()) >= 15);
+            CHECK(*std::max_element(timed.begin(), timed.end()) <= 60);
+        }
+        detail::calls_in_bodies::time_after(10 << 14);
+        int timed = 0;
+        for (int call = 0; call < 10; ++call) timed += detail::calls_in_bodies::is_next_timed() ? 1 : 0;
+        CHECK(timed == 10);
+    })
+        .join();
+}
+
+TEST_CASE("a loop whose bodies become long is shared soon" * doctest::description("runtime.md, promise 4")) {
+    team some(shared_by(2));
+    static site where;
+    int nanoseconds = 0;
+    const auto loop = [&] {
+        parallel_for(some, 2,
+                     [&](index) {
+                         parallel_for(some, 8, [&](index) {
+                             if (nanoseconds > 0) burn(nanoseconds);
+                         });
+                     },
+                     {.site = &where});
+    };
+    const auto nests = [&] { return some.explain(where).find("loops in its bodies") != std::string::npos; };
+    for (int call = 0; call < 2000 && (call < 3 || nests()); ++call) loop();
+    REQUIRE_FALSE(nests());
+    nanoseconds = 100'000;
+    int calls = 0;
+    for (; calls < 40 && !nests(); ++calls) loop();
+    // 8 where the loop is run inline without a look at the clock, and those that learn and say so.
+    CHECK(calls <= 12);
+}
+
+TEST_CASE("what a body calls with another team is shared by those around" *
+          doctest::description("runtime.md, promise 4")) {
+    team some(shared_by(2));
+    team library(shared_by(3));
+    const std::vector<double> x = testing::numbers(3'000, 7);
+    const auto value = [&](index i) {
+        burn(1000);
+        return at(x, i);
+    };
+    const double alone = parallel_reduce(library, std::ssize(x), 0.0, value, std::plus<>{});
+    std::atomic<int> wrong{0};
+    for (const index outer : {1, 2}) {
+        std::atomic<bool> meets{false};
+        std::atomic<int> in_vain{0};
+        const auto both_come = [&](std::atomic<int>& here) {
+            burn(20'000);
+            ++here;
+            if (meets && !comes_true([&] { return here.load() >= 2; })) ++in_vain;
+        };
+        const auto bodies = [&] {
+            parallel_for(some, outer, [&](index i) {
+                if (i != 0) return;
+                std::atomic<int> in_loop{0};
+                loop_report report;
+                parallel_for(library, 2,
+                             [&](range r, int rank) {
+                                 wrong += rank < 0 || rank >= library.size();
+                                 for (index k = r.begin; k < r.end; ++k) both_come(in_loop);
+                             },
+                             {.report = &report});
+                wrong += meets && report.iterations != std::vector<index>{1, 1, 0} &&
+                         report.iterations != std::vector<index>{1, 0, 1} &&
+                         report.iterations != std::vector<index>{0, 1, 1};
+                std::atomic<int> in_tasks{0};
+                parallel_invoke(
+                    library, [&] { both_come(in_tasks); }, [&] { both_come(in_tasks); });
+                wrong += parallel_reduce(library, std::ssize(x), 0.0, value, std::plus<>{}) != alone;
+            });
+        };
+        learn(bodies);
+        meets = true;
+        bodies();
+        CAPTURE(outer);
+        CHECK(in_vain == 0);
     }
+    CHECK(wrong == 0);
 }
 
 TEST_CASE("a loop whose bodies have tasks says so too" * doctest::description("runtime.md, promise 4")) {

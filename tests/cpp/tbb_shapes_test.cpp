@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -425,6 +426,69 @@ TEST_CASE("a pipeline keeps orders, and has no more items under way than it may"
         all += static_cast<int>(pipe(filter_mode::serial_in_order, filter_mode::parallel, 4, 10, -1).size());
     });
     CHECK(all == 80);
+}
+
+TEST_CASE("members that carry no item take what is in a filter") {
+    const int members = std::min(tbb::info::default_concurrency(), 2);
+    const auto meets = [&] {
+        std::atomic<int> here{0};
+        std::atomic<bool> met{true};
+        tbb::parallel_for(0, members, [&](int) {
+            const auto begun = std::chrono::steady_clock::now();
+            while (std::chrono::steady_clock::now() - begun < std::chrono::microseconds(50)) {
+            }
+            ++here;
+            const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+            while (here < members && met) {
+                std::this_thread::yield();
+                if (std::chrono::steady_clock::now() > end) met = false;
+            }
+        });
+        return met.load();
+    };
+    for (const tbb::filter_mode mode : {tbb::filter_mode::serial_in_order, tbb::filter_mode::parallel}) {
+        int items = 0;
+        int met = 0;
+        tbb::parallel_pipeline(
+            4,
+            tbb::make_filter<void, int>(tbb::filter_mode::serial_in_order, [&](tbb::flow_control& control) {
+                if (items == 5) control.stop();
+                return items++;
+            }) & tbb::make_filter<int, bool>(mode, [&](int item) {
+                return item != 2 || meets();
+            }) & tbb::make_filter<bool, void>(tbb::filter_mode::serial_in_order, [&](bool one) {
+                met += one ? 1 : 0;
+            }));
+        CHECK(met == 5);
+    }
+}
+
+TEST_CASE("a group in a loop of one iteration is shared from the next call on") {
+    if (tbb::info::default_concurrency() < 2) return;
+    const auto both_come = [](bool meets) {
+        std::atomic<int> here{0};
+        std::atomic<bool> met{true};
+        const auto come = [&] {
+            const auto begun = std::chrono::steady_clock::now();
+            while (std::chrono::steady_clock::now() - begun < std::chrono::microseconds(50)) {
+            }
+            ++here;
+            const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+            while (meets && here < 2 && met) {
+                std::this_thread::yield();
+                if (std::chrono::steady_clock::now() > end) met = false;
+            }
+        };
+        tbb::task_group group;
+        group.run(come);
+        group.run(come);
+        group.wait();
+        return met.load();
+    };
+    std::vector<bool> met;
+    for (const bool meets : {false, false, true})
+        tbb::parallel_for(0, 1, [&](int) { met.push_back(both_come(meets)); });
+    CHECK(met == std::vector<bool>{true, true, true});
 }
 
 TEST_CASE("locks are held as long as they say") {
