@@ -157,17 +157,22 @@ int only_one_of(const std::vector<int>& cpus) noexcept {
     return cpus.size() == 1 ? cpus[0] : -1;
 }
 
-// A thread's CPUs where no team of this copy has pinned it: perhaps a member started it, which then has the
-// member's CPU. Null: nobody here knows. With the lock held.
-const std::vector<int>* free_of_birth_on(int only_cpu) noexcept {
+// Whose team has a member there, which perhaps started a thread that is on that CPU alone and that no team of
+// this copy has pinned. Null: nobody's. With the lock held.
+thread_pins* pins_of_birth_on(int only_cpu) noexcept {
     if (only_cpu < 0) return nullptr;
-    for (const thread_pins* other = all_pins; other != nullptr; other = other->next) {
+    for (thread_pins* other = all_pins; other != nullptr; other = other->next) {
         for (const pinning* team : other->teams) {
             if (std::find(team->cpus().begin(), team->cpus().end(), only_cpu) != team->cpus().end())
-                return &other->free;
+                return other;
         }
     }
     return nullptr;
+}
+// The CPUs of such a thread. Null: nobody here knows.
+const std::vector<int>* free_of_birth_on(int only_cpu) noexcept {
+    const thread_pins* const found = pins_of_birth_on(only_cpu);
+    return found != nullptr ? &found->free : nullptr;
 }
 
 // The same where the team has ended since.
@@ -264,6 +269,16 @@ std::vector<pid_t> threads_only_on(int cpu) {
 
 constexpr int most_looks_spared = 4;
 constexpr std::size_t most_widened = 4096;  // that are remembered
+
+// A thread that was born with one of these CPUs. With the lock held.
+void widen_once(thread_pins& pins, const birth& born) {
+    std::vector<birth>& widened = pins.widened;
+    const bool is_known = std::find(widened.begin(), widened.end(), born) != widened.end();
+    if (is_known || born.ticks < pins.began || is_member(born.thread)) return;
+    if (widened.size() == most_widened) widened.erase(widened.begin());
+    widened.push_back(born);
+    (void)cpu_mask(pins.free).confine(born.thread);
+}
 
 }  // namespace
 
@@ -455,16 +470,24 @@ void pinning::widen_started(bool surely) const noexcept {
                 started.push_back({thread, birth_since_boot("self/task/" + std::to_string(thread))});
         const std::lock_guard lock(pins);
         if (maker_cpu() != cpu) return;
-        const cpu_mask free(caller_->free);
-        std::vector<birth>& widened = caller_->widened;
-        for (const birth& one : started) {
-            const bool is_known = std::find(widened.begin(), widened.end(), one) != widened.end();
-            if (is_known || one.ticks < caller_->began || is_member(one.thread)) continue;
-            if (widened.size() == most_widened) widened.erase(widened.begin());
-            widened.push_back(one);
-            (void)free.confine(one.thread);
-        }
+        for (const birth& one : started) widen_once(*caller_, one);
     } catch (...) {  // no memory: the next look gives them back
+    }
+}
+
+void widen_caller() noexcept {
+    thread_local constinit bool looked = false;
+    if (std::exchange(looked, true) || openmp_pins()) return;
+    try {
+        const int cpu = only_one_of(affinity_of_caller());
+        if (cpu < 0) return;
+        const auto own = static_cast<pid_t>(syscall(SYS_gettid));
+        if (ask_other_copies(own, -1).cpu >= 0) return;
+        const birth born{own, birth_since_boot("thread-self")};
+        const std::lock_guard lock(locks_of_process().pins);
+        thread_pins* const started_by = pins_of_birth_on(cpu);
+        if (started_by != nullptr && started_by->free.size() > 1) widen_once(*started_by, born);
+    } catch (...) {  // no memory: the next look of the team does it
     }
 }
 

@@ -74,6 +74,9 @@ class pinning {
 // The machine as this thread would see it if no team had pinned it.
 machine_record machine_without_pinning();
 
+// The same for the calling thread, at its first call: it may have been started by any member.
+void widen_caller() noexcept;
+
 // The CPUs that this thread could use if no team had pinned it, nor the thread that started it.
 std::vector<int> cpus_without_pinning();
 

@@ -185,6 +185,7 @@ team_turn team_state::take_last_turn() {
 
 team_turn team_state::take_turn_unless_asleep(priority of) {
     start();
+    widen_caller();
     return team_turn(of_threads->take_unless_asleep(members, of == priority::low) ? &*of_threads : nullptr);
 }
 

@@ -232,11 +232,14 @@ void run_region(team& members, site& where, Root&& root) {
     run_region(members, {.site = &where}, std::forward<Root>(root));
 }
 
+inline bool in_own_region(const team& members) noexcept {
+    return running_tasks.region != nullptr && running_tasks.region->team_of() == members.identity();
+}
 // True in a region whose members can take what a call with this team shares: its own, or those of another one
 // that has no more of them.
 inline bool in_region(const team& members) noexcept {
-    const task_region* const here = running_tasks.region;
-    return here != nullptr && (here->team_of() == members.identity() || here->size() <= members.size());
+    return in_own_region(members) ||
+           (running_tasks.region != nullptr && running_tasks.region->size() <= members.size());
 }
 inline bool stays_here(const team& members) noexcept {
     return members.size() == 1 || (running_as.team != nullptr && !running_as.has_all && !in_region(members));
@@ -319,10 +322,13 @@ void invoke_all(First& first, Rest&... rest) {
     }
 }
 
-// Not in the functions that call themselves by it, which are called so much more often.
+// Not in the functions that call themselves by it, which are called so much more often. In another team's
+// region too, which is no outermost call.
 template <class... Functions>
 [[gnu::noinline]] void invoke_outermost(team& members, Functions&... functions) {
-    if (stays_here(members)) {
+    if (in_region(members)) {
+        invoke_all(functions...);
+    } else if (stays_here(members)) {
         const stays_in_body here(members, site_of<void(Functions...)>);
         (static_cast<void>(std::invoke(functions)), ...);
     } else {
@@ -342,7 +348,7 @@ template <class... Functions>
 template <std::invocable... Functions>
 void parallel_invoke(team& members, Functions&&... functions) {
     if constexpr (sizeof...(Functions) > 0) {
-        if (detail::in_region(members)) {
+        if (detail::in_own_region(members)) {
             detail::invoke_all(functions...);
         } else {
             detail::invoke_outermost(members, functions...);
