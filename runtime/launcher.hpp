@@ -73,6 +73,8 @@ struct launcher {
     launcher(const launcher&) = delete;
     launcher& operator=(const launcher&) = delete;
 
+    // Threads that run a loop of this team without the turn. Relaxed: a hint.
+    std::atomic<int> beside{0};
     // What the next fork_and_join runs. Its user fills it in, and the participants' shares.
     loop_state loop;
     std::unique_ptr<mailbox[]> boxes;        // by rank, as all below
@@ -85,8 +87,15 @@ struct launcher {
     [[nodiscard]] team_state* team() const noexcept { return team_; }
 
     [[nodiscard]] bool oversubscribed() const noexcept { return one_a_cpu.size() < everyone.size(); }
+    // So many members and the threads beside, for the CPUs of the team.
+    [[nodiscard]] bool are_too_many(int members) const noexcept {
+        const int others = beside.load(std::memory_order_relaxed);
+        return others > 0 && members + others > int_size(one_a_cpu);
+    }
     // True also where the members had no CPU each when the team last looked (room.hpp): then nobody spins.
-    [[nodiscard]] bool crowded() const noexcept { return oversubscribed() || room_.crowded(); }
+    [[nodiscard]] bool crowded() const noexcept {
+        return oversubscribed() || room_.crowded() || are_too_many(size());
+    }
     // Makes `loop` one of one iteration for each member.
     void deal_one_each(const char* name);
     // Launches these members and joins them; they run no iteration.

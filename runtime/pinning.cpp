@@ -484,9 +484,15 @@ void widen_caller() noexcept {
         const auto own = static_cast<pid_t>(syscall(SYS_gettid));
         if (ask_other_copies(own, -1).cpu >= 0) return;
         const birth born{own, birth_since_boot("thread-self")};
-        const std::lock_guard lock(locks_of_process().pins);
-        thread_pins* const started_by = pins_of_birth_on(cpu);
-        if (started_by != nullptr && started_by->free.size() > 1) widen_once(*started_by, born);
+        {
+            const std::lock_guard lock(locks_of_process().pins);
+            thread_pins* const started_by = pins_of_birth_on(cpu);
+            if (started_by == nullptr || started_by->free.size() < 2) return;
+            widen_once(*started_by, born);
+        }
+        // The system looks for a CPU where a thread wakes; one that runs stays beside who started it, and all
+        // others that it has started.
+        usleep(1);
     } catch (...) {  // no memory: the next look of the team does it
     }
 }

@@ -118,6 +118,7 @@ standing_region::~standing_region() {
 }  // namespace detail
 
 void team::share_tasks(const detail::root_call& root, const detail::region_options& options) {
+    const detail::not_beside uncounted;
     const auto turn = state_->take_turn_unless_asleep(options.priority);
     if (!turn || size() == 1) {
         detail::task_region of_one(identity(), 1);

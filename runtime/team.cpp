@@ -169,6 +169,7 @@ void team_state::start() {
     of_threads.emplace();
     alone.store(0, std::memory_order_relaxed);
     pausing.store(0, std::memory_order_relaxed);
+    members.beside.store(0, std::memory_order_relaxed);
     bodies.reset();
     pins.pin_maker();
     members.start_workers();
@@ -184,8 +185,7 @@ team_turn team_state::take_last_turn() {
 }
 
 team_turn team_state::take_turn_unless_asleep(priority of) {
-    start();
-    widen_caller();
+    start_for_caller();
     return team_turn(of_threads->take_unless_asleep(members, of == priority::low) ? &*of_threads : nullptr);
 }
 
@@ -298,12 +298,17 @@ bool team::shall_nest(const detail::loop_call& call) {
 
 bool team::run_loop(const detail::loop_call& call) {
     const int most = call.options->members;
+    if (may_run_beside(call)) return run_beside(call);
     auto turn =
         most == 1 ? detail::team_turn(nullptr) : state_->take_turn_unless_asleep(call.options->priority);
     if (!turn) {
         const detail::inside_body inside(identity(), 0);
         return detail::run_inline(call, 0);
     }
+    return run_in_turn(call, turn);
+}
+
+bool team::run_in_turn(const detail::loop_call& call, detail::team_turn& turn) {
     if (call.options->stop.stop_possible() && call.options->stop.stop_requested()) return false;
     if (std::holds_alternative<adaptive>(call.options->schedule)) {
         if (shall_nest(call)) return run_nesting(call, turn);
@@ -322,6 +327,42 @@ bool team::run_loop(const detail::loop_call& call) {
 }
 
 namespace {
+
+// A loop on its thread without the turn: it touches the team until this ends.
+struct counted {
+    std::atomic<int>& all;
+    explicit counted(std::atomic<int>& of) noexcept : all(of) { all.fetch_add(1, std::memory_order_relaxed); }
+    counted(const counted&) = delete;
+    counted& operator=(const counted&) = delete;
+    ~counted() { all.fetch_sub(1, std::memory_order_release); }
+};
+struct counted_alone : counted {
+    counted beside;
+    explicit counted_alone(detail::team_state& state) noexcept
+        : counted(state.alone), beside(state.members.beside) {
+        detail::team_state::alone_here = &state;
+    }
+    ~counted_alone() { detail::team_state::alone_here = nullptr; }
+};
+
+// Iterations of a loop from the first one on.
+struct piece {
+    const detail::loop_call& whole;
+    index first;
+    [[nodiscard]] detail::loop_call of(index count, const loop_options& options) const noexcept {
+        return {&invoke, this, count, whole.site, &options};
+    }
+    static void invoke(const void* self, range r, int rank) {
+        const auto& own = *static_cast<const piece*>(self);
+        own.whole.invoke(own.whole.body, {own.first + r.begin, own.first + r.end}, rank);
+    }
+};
+
+// How many iterations the next piece should have that takes so long, in ticks.
+index next_count(index count, std::int64_t took, double wanted) noexcept {
+    return static_cast<index>(detail::as_double(count) *
+                              std::min(4.0, wanted / std::max(1.0, detail::as_double(took))));
+}
 
 // So many iterations that all members are busy to nearly the end.
 index least_piece(int members) noexcept {
@@ -348,25 +389,9 @@ bool team::may_pause(const detail::loop_call& call) const noexcept {
 
 // One loop after the other, each of about a millisecond and with a turn of its own.
 bool team::run_with_pauses(const detail::loop_call& call) {
-    struct piece {
-        const detail::loop_call& whole;
-        index first;
-        static void invoke(const void* self, range r, int rank) {
-            const auto& own = *static_cast<const piece*>(self);
-            own.whole.invoke(own.whole.body, {own.first + r.begin, own.first + r.end}, rank);
-        }
-    };
-    state_->start();  // which sets the count to 0
-    const struct counted {
-        std::atomic<int>& pausing;
-        explicit counted(std::atomic<int>& of) noexcept : pausing(of) {
-            pausing.fetch_add(1, std::memory_order_relaxed);  // before the first turn, which makes it known
-        }
-        counted(const counted&) = delete;
-        counted& operator=(const counted&) = delete;
-        ~counted() { pausing.fetch_sub(1, std::memory_order_release); }
-    } here(state_->pausing);
-    const auto wanted = static_cast<double>(detail::to_ticks(std::chrono::milliseconds(1)));
+    state_->start();                      // which sets the count to 0
+    const counted here(state_->pausing);  // before the first turn, which makes it known
+    const auto wanted = detail::as_double(detail::to_ticks(std::chrono::milliseconds(1)));
     loop_report all;
     loop_report one;
     loop_options options = *call.options;
@@ -377,42 +402,73 @@ bool team::run_with_pauses(const detail::loop_call& call) {
         const index count = std::min(next, call.n - first);
         const piece part{call, first};
         const std::int64_t start = detail::ticks();
-        if (!run_loop({&piece::invoke, &part, count, call.site, &options})) return false;
-        const double took = std::max(1.0, detail::as_double(detail::ticks() - start));
+        if (!run_loop(part.of(count, options))) return false;
         add_to(all, one);
         first += count;
-        next = std::max(least, static_cast<index>(detail::as_double(count) * std::min(4.0, wanted / took)));
+        next = std::max(least, next_count(count, detail::ticks() - start, wanted));
     }
     if (call.options->report != nullptr) *call.options->report = std::move(all);
+    return true;
+}
+
+// Where no member was promised iterations, and nobody asks who ran them.
+bool team::may_run_beside(const detail::loop_call& call) const noexcept {
+    return call.n > 1 && call.options->members == 0 && call.options->report == nullptr &&
+           call.options->priority == priority::normal &&
+           std::holds_alternative<adaptive>(call.options->schedule) && !state_->members.oversubscribed();
+}
+
+// While another thread has the turn, or threads beside it have all other CPUs of the team, this one runs its
+// loop from the front, in pieces of some 100 us. The rest of it has the turn as soon as that is free. So it
+// sleeps for nobody, and waits for no loop that waits for it.
+bool team::run_beside(const detail::loop_call& call) {
+    state_->start_for_caller();
+    detail::turns& of_threads = *state_->of_threads;
+    const auto may_fork = [&] { return !state_->members.are_too_many(2) && of_threads.take_at_once(); };
+    if (may_fork()) {
+        detail::team_turn turn(&of_threads);
+        return run_in_turn(call, turn);
+    }
+    const counted here(state_->pausing);
+    const auto wanted = detail::as_double(detail::to_ticks(std::chrono::microseconds(100)));
+    index next = 1;
+    for (index first = 0; first < call.n;) {
+        const piece rest{call, first};
+        if (first > 0 && may_fork()) {
+            detail::team_turn turn(&of_threads);
+            return run_in_turn(rest.of(call.n - first, *call.options), turn);
+        }
+        const index count = std::min(next, call.n - first);
+        const counted_alone alone(*state_);
+        std::int64_t took = 0;
+        if (!run_here(rest.of(count, *call.options), false, took)) return false;
+        first += count;
+        next = std::max<index>(1, next_count(count, took, wanted));
+    }
+    return true;
+}
+
+// On the calling thread, without a turn. What its bodies had is noted.
+bool team::run_here(const detail::loop_call& call, bool has_all, std::int64_t& took) {
+    detail::team_state::alone_nests = false;
+    const std::int64_t start = detail::ticks();
+    {
+        const detail::inside_body inside(identity(), 0, has_all);
+        if (!detail::run_inline(call, 0)) return false;
+    }
+    took = detail::ticks() - start;
+    detail::calls_in_bodies::time_after(took);
+    if (detail::team_state::alone_nests) call.site->nests_.store(true, std::memory_order_relaxed);
     return true;
 }
 
 // The loop needs no member, so others may have them meanwhile. What it took teaches the model where nobody
 // has the turn then: only who has it touches the model.
 bool team::run_alone(const detail::loop_call& call, detail::loop_model& model, detail::team_turn& turn) {
-    struct counted {
-        detail::team_state& state;
-        explicit counted(detail::team_state& of) noexcept : state(of) {
-            state.alone.fetch_add(1, std::memory_order_relaxed);  // before the turn goes back, which releases
-            detail::team_state::alone_here = &state;
-        }
-        counted(const counted&) = delete;
-        counted& operator=(const counted&) = delete;
-        ~counted() {
-            detail::team_state::alone_here = nullptr;
-            state.alone.fetch_sub(1, std::memory_order_release);
-        }
-    } const here(*state_);
+    const counted_alone here(*state_);  // before the turn goes back, which releases it
     turn.give_back();
-    detail::team_state::alone_nests = false;
-    const std::int64_t start = detail::ticks();
-    {
-        const detail::inside_body inside(identity(), 0, call.n == 1);
-        if (!detail::run_inline(call, 0)) return false;
-    }
-    const std::int64_t elapsed = detail::ticks() - start;
-    detail::calls_in_bodies::time_after(elapsed);
-    if (detail::team_state::alone_nests) call.site->nests_.store(true, std::memory_order_relaxed);
+    std::int64_t elapsed = 0;
+    if (!run_here(call, call.n == 1, elapsed)) return false;
     if (!state_->of_threads->take_at_once()) return true;
     const detail::team_turn again(&*state_->of_threads);
     detail::record_alone(call, model, elapsed);
@@ -456,8 +512,9 @@ bool team::run_in_body(const detail::loop_call& call) {
 bool team::run_as_outermost(const detail::loop_call& call) {
     const detail::stays_in_body timed(*this, *call.site, call.n, true);
     const struct outside_body {
+        detail::not_beside uncounted;
         detail::current_member body = std::exchange(detail::running_as, {});
-        const detail::team_state* alone = std::exchange(detail::team_state::alone_here, nullptr);
+        detail::team_state* alone = std::exchange(detail::team_state::alone_here, nullptr);
         outside_body() = default;
         outside_body(const outside_body&) = delete;
         outside_body& operator=(const outside_body&) = delete;

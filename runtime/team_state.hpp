@@ -31,6 +31,11 @@ struct team_state {
     [[nodiscard]] team_turn take_turn_unless_asleep(priority of = priority::normal);
     // The same without a turn.
     void start();
+    // The same for a thread that calls, which a member may have started.
+    void start_for_caller() {
+        start();
+        widen_caller();
+    }
     // A thread has the turn, and it and all members sleep (turns.hpp); or a loop runs on its thread alone.
     [[nodiscard]] bool sleeps() noexcept;
     // True inside a body of this team.
@@ -49,9 +54,27 @@ struct team_state {
     std::atomic<int> alone{0};
     // Loops that give their turn away and take it again (team::run_with_pauses). The same holds for them.
     std::atomic<int> pausing{0};
-    static inline thread_local constinit const team_state* alone_here = nullptr;
+    static inline thread_local constinit team_state* alone_here = nullptr;
     // The same for such a loop as loop_state::nests.
     static inline thread_local constinit bool alone_nests = false;
+};
+
+// While it lives, a thread in a loop's one iteration, which has all members, is not beside a loop of theirs.
+class not_beside {
+  public:
+    not_beside() noexcept {
+        if (beside_ != nullptr) beside_->fetch_sub(1, std::memory_order_relaxed);
+    }
+    ~not_beside() {
+        if (beside_ != nullptr) beside_->fetch_add(1, std::memory_order_relaxed);
+    }
+    not_beside(const not_beside&) = delete;
+    not_beside& operator=(const not_beside&) = delete;
+
+  private:
+    std::atomic<int>* beside_ = running_as.has_all && team_state::alone_here != nullptr
+                                    ? &team_state::alone_here->members.beside
+                                    : nullptr;
 };
 
 }  // namespace tauto::detail

@@ -527,7 +527,7 @@ class program {
         const schedule chosen = some_schedule();
         // Long ones are shared, where the outer loop is adaptive too.
         const int microseconds = below(4) == 0 ? 20 : 0;
-        const bool may_move = &inner == &outer && std::holds_alternative<adaptive>(chosen);
+        const bool may_move = outer.size() <= inner.size() && std::holds_alternative<adaptive>(chosen);
         parallel_for(outer, 8,
                      [&](range r, int rank) {
                          for (index i = r.begin; i < r.end; ++i) {

@@ -42,6 +42,11 @@ bool comes_true(Ready&& ready) {
     return true;
 }
 
+// In nanoseconds: mostly little.
+int random_cost(index i, unsigned seed) {
+    return (i * 7919 + seed) % 50 == 0 ? 100'000 : 500;
+}
+
 // Teaches the outer loop that the loops in its bodies are long.
 template <class Outer>
 void learn(Outer&& outer) {
@@ -758,6 +763,75 @@ TEST_CASE("a loop whose bodies have tasks says so too" * doctest::description("r
         loop();
         CHECK(some.explain(where).find("loops in its bodies") != std::string::npos);
     }
+}
+
+TEST_CASE("a loop begins while another thread has the members" *
+          doctest::description("runtime.md, promise 5")) {
+    for (const int members : {1, 2, 3}) {
+        team some(shared_by(members));
+        for (int call = 0; call < 3; ++call) {
+            std::atomic<bool> holds{false};
+            std::atomic<int> ran{0};
+            std::atomic<bool> ended{false};
+            std::atomic<bool> in_time{true};
+            std::thread other([&] {
+                while (!holds) std::this_thread::yield();
+                parallel_for(some, 1000, [&](range r) { ran += static_cast<int>(r.size()); });
+                ended = true;
+            });
+            // It does not sleep, so nobody may guess that it waits for the other one.
+            parallel_for(some, 2, [&](index) {
+                holds = true;
+                if (!comes_true([&] { return ended.load(); })) in_time = false;
+            });
+            other.join();
+            CAPTURE(members);
+            CHECK(in_time);
+            CHECK(ran == 1000);
+        }
+    }
+}
+
+TEST_CASE("loops of several threads run each iteration once, throw the first and hear a stop" *
+          doctest::description("runtime.md, promises 1, 3, 5 and 6")) {
+    team some(shared_by(3));
+    std::atomic<int> wrong{0};
+    const auto use = [&](unsigned seed) {
+        std::mt19937 random(seed);
+        for (int call = 0; call < 60; ++call) {
+            const index n = 1 + static_cast<index>(random() % 300);
+            const index throws_at = random() % 4 == 0 ? static_cast<index>(random() % usize(n)) : n;
+            std::vector<std::atomic<int>> ran(usize(n));
+            std::stop_source stop;
+            const bool stops = random() % 5 == 0;
+            index thrown = n;
+            bool all = true;
+            try {
+                all = parallel_for(some, n,
+                                   [&](index i) {
+                                       burn(random_cost(i, seed));
+                                       ++at(ran, i);
+                                       if (stops && i == n / 2) stop.request_stop();
+                                       if (i == throws_at) throw i;
+                                   },
+                                   {.stop = stop.get_token()});
+            } catch (index i) {
+                thrown = i;
+            }
+            index once = 0;
+            for (const auto& one : ran) {
+                wrong += one > 1;
+                once += one == 1;
+            }
+            wrong += thrown != throws_at && !(stops && thrown == n);
+            wrong += all && thrown == n && once != n;
+            wrong += !all && !stops;
+        }
+    };
+    std::vector<std::thread> threads;
+    for (unsigned k = 1; k <= 4; ++k) threads.emplace_back(use, k);
+    for (std::thread& one : threads) one.join();
+    CHECK(wrong == 0);
 }
 
 TEST_CASE("a body of a loop in a loop may wait for another thread that uses the team" *

@@ -294,6 +294,30 @@ TEST_CASE("a thread that a pinned maker has started gets the CPUs that the maker
     }
 }
 
+TEST_CASE("a thread that a member has started has its CPUs at its first call" *
+          doctest::description("runtime.md, promise 23")) {
+    const cpu_set_t before = mask_of(0);
+    if (CPU_COUNT(&before) < 2) return;
+    team mine({.cpus = {cpus[0], cpus[1]}});
+    mine.run([](member&) {});
+    const auto calls = [&](team& used) {
+        std::thread([&] {
+            parallel_for(used, 10, [](range) {});
+            CHECK(same(mask_of(0), before));
+            pin_this_thread(cpus[0]);
+            parallel_for(used, 10, [](range) {});
+            CHECK(only(mask_of(0), cpus[0]));
+        }).join();
+    };
+    calls(mine);
+    team unpinned({.size = 2, .pin = false});
+    calls(unpinned);
+    mine.run([&](member& me) {
+        if (me.rank() == 1) calls(unpinned);
+    });
+    CHECK(only(mask_of(0), cpus[0]));
+}
+
 TEST_CASE("who pins itself elsewhere, later, or was born before keeps its CPU" *
           doctest::description("runtime.md, promise 23")) {
     const cpu_set_t before = mask_of(0);
