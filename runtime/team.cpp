@@ -415,7 +415,7 @@ bool team::run_with_pauses(const detail::loop_call& call) {
 bool team::may_run_beside(const detail::loop_call& call) const noexcept {
     return call.n > 1 && call.options->members == 0 && call.options->report == nullptr &&
            call.options->priority == priority::normal &&
-           std::holds_alternative<adaptive>(call.options->schedule) && !state_->members.oversubscribed();
+           std::holds_alternative<adaptive>(call.options->schedule);
 }
 
 // While another thread has the turn, or threads beside it have all other CPUs of the team, this one runs its
