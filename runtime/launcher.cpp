@@ -337,7 +337,7 @@ void launcher::fork_and_join(const loop_call& call, launch_mode mode) {
     const std::span<const int> others = std::span<const int>(loop.ranks).subspan(1);
     look_around();
     const bool crowded =
-        room_.crowded() || are_too_many(loop.width()) || (oversubscribed() && participants_share_cpus());
+        room_.crowded() || others_have_all() || (oversubscribed() && participants_share_cpus());
     for (int position = loop.width() - 1; position >= 0; --position) {
         const range fixed = mode == launch_mode::fixed
                                 ? range{at(loop.bounds, position), at(loop.bounds, position + 1)}

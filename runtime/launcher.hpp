@@ -73,8 +73,9 @@ struct launcher {
     launcher(const launcher&) = delete;
     launcher& operator=(const launcher&) = delete;
 
-    // Threads that run a loop of this team without the turn. Relaxed: a hint.
+    // Threads that run a loop of this team without the turn, and such as wait for it. Relaxed: hints.
     std::atomic<int> beside{0};
+    std::atomic<int> waiting{0};
     // What the next fork_and_join runs. Its user fills it in, and the participants' shares.
     loop_state loop;
     std::unique_ptr<mailbox[]> boxes;        // by rank, as all below
@@ -87,14 +88,20 @@ struct launcher {
     [[nodiscard]] team_state* team() const noexcept { return team_; }
 
     [[nodiscard]] bool oversubscribed() const noexcept { return one_a_cpu.size() < everyone.size(); }
-    // So many members and the threads beside, for the CPUs of the team.
-    [[nodiscard]] bool are_too_many(int members) const noexcept {
+    // Who has the turn, who waits for it, those beside, and one more have all CPUs of the team.
+    [[nodiscard]] bool callers_have_all() const noexcept {
+        const int others =
+            beside.load(std::memory_order_relaxed) + waiting.load(std::memory_order_relaxed) + 1;
+        return others + 1 >= int_size(one_a_cpu);
+    }
+    // Those beside leave one CPU of the team at most: more than one member would be in their way.
+    [[nodiscard]] bool others_have_all() const noexcept {
         const int others = beside.load(std::memory_order_relaxed);
-        return others > 0 && members + others > int_size(one_a_cpu);
+        return others > 0 && others + 1 >= int_size(one_a_cpu);
     }
     // True also where the members had no CPU each when the team last looked (room.hpp): then nobody spins.
     [[nodiscard]] bool crowded() const noexcept {
-        return oversubscribed() || room_.crowded() || are_too_many(size());
+        return oversubscribed() || room_.crowded() || others_have_all();
     }
     // Makes `loop` one of one iteration for each member.
     void deal_one_each(const char* name);

@@ -170,6 +170,7 @@ void team_state::start() {
     alone.store(0, std::memory_order_relaxed);
     pausing.store(0, std::memory_order_relaxed);
     members.beside.store(0, std::memory_order_relaxed);
+    members.waiting.store(0, std::memory_order_relaxed);
     bodies.reset();
     pins.pin_maker();
     members.start_workers();
@@ -301,11 +302,12 @@ bool team::run_loop(const detail::loop_call& call) {
     if (may_run_beside(call)) return run_beside(call);
     auto turn =
         most == 1 ? detail::team_turn(nullptr) : state_->take_turn_unless_asleep(call.options->priority);
-    if (!turn) {
-        const detail::inside_body inside(identity(), 0);
-        return detail::run_inline(call, 0);
-    }
-    return run_in_turn(call, turn);
+    return turn ? run_in_turn(call, turn) : run_without_turn(call);
+}
+
+bool team::run_without_turn(const detail::loop_call& call) {
+    const detail::inside_body inside(identity(), 0);
+    return detail::run_inline(call, 0);
 }
 
 bool team::run_in_turn(const detail::loop_call& call, detail::team_turn& turn) {
@@ -418,16 +420,23 @@ bool team::may_run_beside(const detail::loop_call& call) const noexcept {
            std::holds_alternative<adaptive>(call.options->schedule);
 }
 
-// While another thread has the turn, or threads beside it have all other CPUs of the team, this one runs its
-// loop from the front, in pieces of some 100 us. The rest of it has the turn as soon as that is free. So it
-// sleeps for nobody, and waits for no loop that waits for it.
+// Where the threads that call have all CPUs of the team between them, each runs its loop from the front, in
+// pieces of some 100 us, and forks what is left as soon as the others leave it a CPU: so none sleeps, and
+// none waits for a loop that waits for it. Where they are fewer they take turns: Linux would put who runs
+// pieces beside a member, for which all others would wait.
 bool team::run_beside(const detail::loop_call& call) {
     state_->start_for_caller();
     detail::turns& of_threads = *state_->of_threads;
-    const auto may_fork = [&] { return !state_->members.are_too_many(2) && of_threads.take_at_once(); };
+    const auto may_fork = [&] { return !state_->members.others_have_all() && of_threads.take_at_once(); };
     if (may_fork()) {
         detail::team_turn turn(&of_threads);
         return run_in_turn(call, turn);
+    }
+    if (!state_->members.callers_have_all()) {
+        std::optional<counted> waits(std::in_place, state_->members.waiting);
+        auto turn = state_->take_turn_unless_asleep();
+        waits.reset();
+        return turn ? run_in_turn(call, turn) : run_without_turn(call);
     }
     const counted here(state_->pausing);
     const auto wanted = detail::as_double(detail::to_ticks(std::chrono::microseconds(100)));

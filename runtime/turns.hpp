@@ -17,9 +17,9 @@
 
 namespace tauto::detail {
 
-// An adaptive loop waits for no turn: it begins on its thread (team::run_beside), and looks between its
-// pieces whether the turn is free. A loop that its thread runs alone gives the turn back and takes it again,
-// where it is free then, to teach its model (team::run_alone).
+// Where threads are as many as CPUs, an adaptive loop waits for no turn: it begins on its thread
+// (team::run_beside), and looks between its pieces whether the turn is free. A loop that its thread runs
+// alone gives the turn back and takes it again, where it is free then, to teach its model (team::run_alone).
 //
 // Who comes first has the turn first, but calls of low priority come after all others that wait. Who has no
 // turn touches nothing of the team: a wrong guess that a loop sleeps costs a loop on one core, and never a

@@ -78,11 +78,12 @@ inline index strided_count(index first, index last, index stride) {
 // have nothing to do, where both loops are adaptive and without a limit of members, this one's team has no
 // fewer members than the one around, and this loop is long; else it stays on the member that makes it, with
 // that member's rank on its own team and rank 0 on another one (open_loops.hpp). Calls from several threads
-// share the members: an adaptive one without a limit or a report begins on its own thread, with rank 0, while
-// others have them, and has them for what is left; all others take turns. Three kinds of calls run on their
-// own thread as a whole, with rank 0: a loop that was learned to be too short to fork, one of at most one
-// member, and any loop that would wait while the one that has the turn sleeps (its bodies wait for something,
-// perhaps for the calling thread). Throws tauto::error when n < 0, n > max_iterations or options.members < 0.
+// take turns; but where these are as many as the team's CPUs, an adaptive one without a limit or a report
+// begins on its own thread, with rank 0, and has the members for what is left once they are free. Three kinds
+// of calls run on their own thread as a whole, with rank 0: a loop that was learned to be too short to fork,
+// one of at most one member, and any loop that would wait while the one that has the turn sleeps (its bodies
+// wait for something, perhaps for the calling thread). Throws tauto::error when n < 0, n > max_iterations or
+// options.members < 0.
 //
 // The default schedule is adaptive: it learns, for each site and power-of-two class of n, the members'
 // speeds, how many members pay, and whether to fork at all. Cost beyond the body, after learning: at most 40

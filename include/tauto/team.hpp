@@ -431,6 +431,7 @@ class team {
     [[nodiscard]] bool run_in_body(const detail::loop_call& call);
     [[nodiscard]] bool may_run_beside(const detail::loop_call& call) const noexcept;
     [[nodiscard]] bool run_beside(const detail::loop_call& call);
+    [[nodiscard]] bool run_without_turn(const detail::loop_call& call);
     [[nodiscard]] bool run_in_turn(const detail::loop_call& call, detail::team_turn& turn);
     [[nodiscard]] bool run_here(const detail::loop_call& call, bool has_all, std::int64_t& took);
     [[nodiscard]] bool run_as_outermost(const detail::loop_call& call);

@@ -767,7 +767,7 @@ TEST_CASE("a loop whose bodies have tasks says so too" * doctest::description("r
 
 TEST_CASE("a loop begins while another thread has the members" *
           doctest::description("runtime.md, promise 5")) {
-    for (const int members : {1, 2, 3}) {
+    for (const int members : {1, 2}) {  // no more than there are threads
         team some(shared_by(members));
         for (int call = 0; call < 3; ++call) {
             std::atomic<bool> holds{false};
