@@ -270,14 +270,15 @@ std::vector<pid_t> threads_only_on(int cpu) {
 constexpr int most_looks_spared = 4;
 constexpr std::size_t most_widened = 4096;  // that are remembered
 
-// A thread that was born with one of these CPUs. With the lock held.
-void widen_once(thread_pins& pins, const birth& born) {
+// A thread that was born with one of these CPUs. False where it was not, or was widened before. With the lock
+// held.
+bool widen_once(thread_pins& pins, const birth& born) {
     std::vector<birth>& widened = pins.widened;
     const bool is_known = std::find(widened.begin(), widened.end(), born) != widened.end();
-    if (is_known || born.ticks < pins.began || is_member(born.thread)) return;
+    if (is_known || born.ticks < pins.began || is_member(born.thread)) return false;
     if (widened.size() == most_widened) widened.erase(widened.begin());
     widened.push_back(born);
-    (void)cpu_mask(pins.free).confine(born.thread);
+    return cpu_mask(pins.free).confine(born.thread) == 0;
 }
 
 }  // namespace
@@ -470,7 +471,7 @@ void pinning::widen_started(bool surely) const noexcept {
                 started.push_back({thread, birth_since_boot("self/task/" + std::to_string(thread))});
         const std::lock_guard lock(pins);
         if (maker_cpu() != cpu) return;
-        for (const birth& one : started) widen_once(*caller_, one);
+        for (const birth& one : started) (void)widen_once(*caller_, one);
     } catch (...) {  // no memory: the next look gives them back
     }
 }
@@ -488,7 +489,7 @@ void widen_caller() noexcept {
             const std::lock_guard lock(locks_of_process().pins);
             thread_pins* const started_by = pins_of_birth_on(cpu);
             if (started_by == nullptr || started_by->free.size() < 2) return;
-            widen_once(*started_by, born);
+            if (!widen_once(*started_by, born)) return;
         }
         // The system looks for a CPU where a thread wakes; one that runs stays beside who started it, and all
         // others that it has started.

@@ -47,6 +47,11 @@ int random_cost(index i, unsigned seed) {
     return (i * 7919 + seed) % 50 == 0 ? 100'000 : 500;
 }
 
+// Whether the team says so of this loop.
+bool nests(const team& some, const site& where) {
+    return some.explain(where).find("loops in its bodies") != std::string::npos;
+}
+
 // Teaches the outer loop that the loops in its bodies are long.
 template <class Outer>
 void learn(Outer&& outer) {
@@ -650,16 +655,15 @@ TEST_CASE("a loop that nests says so, until its loops are short" *
                      },
                      {.site = &where});
     };
-    const auto nests = [&] { return some.explain(where).find("loops in its bodies") != std::string::npos; };
     learn(loops);
-    CHECK(nests());
+    CHECK(nests(some, where));
     for (int call = 0; call < 10; ++call) {
         loops();
-        CHECK(nests());
+        CHECK(nests(some, where));
     }
     nanoseconds = 0;
-    for (int call = 0; call < 2000 && nests(); ++call) loops();
-    CHECK_FALSE(nests());
+    for (int call = 0; call < 2000 && nests(some, where); ++call) loops();
+    CHECK_FALSE(nests(some, where));
 }
 
 TEST_CASE("of calls that take turns each is timed" * doctest::description("runtime.md, promise 4")) {
@@ -693,12 +697,11 @@ TEST_CASE("a loop whose bodies become long is shared soon" * doctest::descriptio
                      },
                      {.site = &where});
     };
-    const auto nests = [&] { return some.explain(where).find("loops in its bodies") != std::string::npos; };
-    for (int call = 0; call < 2000 && (call < 3 || nests()); ++call) loop();
-    REQUIRE_FALSE(nests());
+    for (int call = 0; call < 2000 && (call < 3 || nests(some, where)); ++call) loop();
+    REQUIRE_FALSE(nests(some, where));
     nanoseconds = 100'000;
     int calls = 0;
-    for (; calls < 40 && !nests(); ++calls) loop();
+    for (; calls < 40 && !nests(some, where); ++calls) loop();
     // 8 where the loop is run inline without a look at the clock, and those that learn and say so.
     CHECK(calls <= 12);
 }
@@ -761,7 +764,7 @@ TEST_CASE("a loop whose bodies have tasks says so too" * doctest::description("r
     learn(loop);
     for (int call = 0; call < 10; ++call) {
         loop();
-        CHECK(some.explain(where).find("loops in its bodies") != std::string::npos);
+        CHECK(nests(some, where));
     }
 }
 
