@@ -428,67 +428,62 @@ TEST_CASE("a pipeline keeps orders, and has no more items under way than it may"
     CHECK(all == 80);
 }
 
+namespace {
+
+// Comes, after work that is long enough to be shared, and waits for the others. False after a long time.
+bool meet(std::atomic<int>& here, int all) {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto passed = [&] { return std::chrono::steady_clock::now() - begin; };
+    while (passed() < std::chrono::microseconds(50)) {
+    }
+    for (++here; here < all; std::this_thread::yield())
+        if (passed() > std::chrono::seconds(20)) return false;
+    return true;
+}
+
+}  // namespace
+
 TEST_CASE("members that carry no item take what is in a filter") {
     const int members = std::min(tbb::info::default_concurrency(), 2);
-    const auto meets = [&] {
-        std::atomic<int> here{0};
-        std::atomic<bool> met{true};
-        tbb::parallel_for(0, members, [&](int) {
-            const auto begun = std::chrono::steady_clock::now();
-            while (std::chrono::steady_clock::now() - begun < std::chrono::microseconds(50)) {
-            }
-            ++here;
-            const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-            while (here < members && met) {
-                std::this_thread::yield();
-                if (std::chrono::steady_clock::now() > end) met = false;
-            }
-        });
-        return met.load();
-    };
     for (const tbb::filter_mode mode : {tbb::filter_mode::serial_in_order, tbb::filter_mode::parallel}) {
         int items = 0;
-        int met = 0;
+        std::atomic<int> here{0};
+        std::atomic<bool> met{true};
+        int ended = 0;
         tbb::parallel_pipeline(
             4,
             tbb::make_filter<void, int>(tbb::filter_mode::serial_in_order, [&](tbb::flow_control& control) {
                 if (items == 5) control.stop();
                 return items++;
-            }) & tbb::make_filter<int, bool>(mode, [&](int item) {
-                return item != 2 || meets();
-            }) & tbb::make_filter<bool, void>(tbb::filter_mode::serial_in_order, [&](bool one) {
-                met += one ? 1 : 0;
-            }));
-        CHECK(met == 5);
+            }) & tbb::make_filter<int, int>(mode, [&](int item) {
+                if (item != 2) return item;
+                tbb::parallel_for(0, members, [&](int) {
+                    if (!meet(here, members)) met = false;
+                });
+                return item;
+            }) & tbb::make_filter<int, void>(tbb::filter_mode::serial_in_order, [&](int) { ++ended; }));
+        CHECK(met);
+        CHECK(ended == 5);
     }
 }
 
 TEST_CASE("a group in a loop of one iteration is shared from the next call on") {
     if (tbb::info::default_concurrency() < 2) return;
-    const auto both_come = [](bool meets) {
+    for (const int all : {1, 1, 2}) {  // in the last call both are there at once
         std::atomic<int> here{0};
         std::atomic<bool> met{true};
         const auto come = [&] {
-            const auto begun = std::chrono::steady_clock::now();
-            while (std::chrono::steady_clock::now() - begun < std::chrono::microseconds(50)) {
-            }
-            ++here;
-            const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-            while (meets && here < 2 && met) {
-                std::this_thread::yield();
-                if (std::chrono::steady_clock::now() > end) met = false;
-            }
+            if (!meet(here, all)) met = false;
         };
-        tbb::task_group group;
-        group.run(come);
-        group.run(come);
-        group.wait();
-        return met.load();
-    };
-    std::vector<bool> met;
-    for (const bool meets : {false, false, true})
-        tbb::parallel_for(0, 1, [&](int) { met.push_back(both_come(meets)); });
-    CHECK(met == std::vector<bool>{true, true, true});
+        tbb::parallel_for(0, 1, [&](int) {
+            tbb::task_group group;
+            group.run(come);
+            group.run(come);
+            group.wait();
+        });
+        CHECK(met);
+        CHECK(here == 2);
+    }
 }
 
 TEST_CASE("locks are held as long as they say") {
