@@ -6,7 +6,8 @@
 // are the iterations of the two loops, each about 1 µs long. `uneven`: they are the most iterations of a
 // call; each call has from 1 to so many, and each iteration takes from 100 to 20,000 times as long, mostly
 // little. Prints for each thread its calls a second, the median microseconds of a call, those that 95 % of
-// the calls do not exceed, and the µs-iterations a second. Every answer is checked.
+// the calls do not exceed, and how often a second it did what takes about 1 µs. Some answers of each call are
+// checked: every one where there are few.
 #include <tbb/blocked_range.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
