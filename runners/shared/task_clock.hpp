@@ -25,8 +25,8 @@ inline std::int64_t task_ticks() noexcept {
 #endif
 }
 
-/// One moment by both clocks. Where this thread is held up between the two readings they are of two moments,
-/// so they are read again while the ticks before and after the seconds lie further apart than in another try.
+/// One moment by both clocks. A thread that is held up between two readings has two moments. So the clocks
+/// are read several times, and the readings count between which the fewest ticks passed.
 class moment_of_both_clocks {
   public:
     moment_of_both_clocks() noexcept {
