@@ -330,7 +330,7 @@ bool team::run_in_turn(const detail::loop_call& call, detail::team_turn& turn) {
 
 namespace {
 
-// A loop on its thread without the turn: it touches the team until this ends.
+// Counts the calling thread while it lives, which touches the team until this ends.
 struct counted {
     std::atomic<int>& all;
     explicit counted(std::atomic<int>& of) noexcept : all(of) { all.fetch_add(1, std::memory_order_relaxed); }

@@ -225,12 +225,12 @@ class pipeline {
     std::size_t most_;
     std::size_t carriers_;
     tauto::task_group& group_;
-    // An item takes longer than the handing over of items between two that carry.
+    // To hand items over between two that carry costs about as much: shorter ones are not worth a second one.
     std::int64_t worth_ticks_ = tauto::detail::to_ticks(std::chrono::nanoseconds(150));
     std::mutex lock_;           // of all below
     std::size_t carrying_ = 0;  // tasks that are there
     std::size_t active_ = 0;    // of them, that do not wait for a long item
-    // Items, ready or new. Changed with the lock; relaxed: who reads it without reads it again.
+    // Items that were taken so far. Changed with the lock held; relaxed: without it, it is a hint.
     std::atomic<std::uint32_t> taken_{0};
     std::vector<place> places_;
     std::deque<carried> ready_;

@@ -112,8 +112,8 @@ class calls_in_bodies {
         }
         return (turn_of_timing += 0x9E3779B9U) < 1U << 26U;
     }
-    // Bodies took this thread so long. One call in 16,384 ticks of that is timed before all others: 1 % of
-    // the time at most, and a loop of few long calls hears at its next one that they have become long.
+    // Bodies took this thread so long. For each 16,384 ticks one of its next calls is timed: a small part of
+    // that time, and a loop with few calls in its bodies learns soon that they have become long.
     static void time_after(std::int64_t ticks) noexcept {
         if (ticks >> 14 > timed_first)
             timed_first = static_cast<int>(std::min(ticks >> 14, most_timed_first));
