@@ -337,7 +337,7 @@ void launcher::fork_and_join(const loop_call& call, launch_mode mode) {
     const std::span<const int> others = std::span<const int>(loop.ranks).subspan(1);
     look_around();
     const bool crowded =
-        room_.crowded() || others_have_all() || (oversubscribed() && participants_share_cpus());
+        room_.crowded() || callers_.others_have_all() || (oversubscribed() && participants_share_cpus());
     for (int position = loop.width() - 1; position >= 0; --position) {
         const range fixed = mode == launch_mode::fixed
                                 ? range{at(loop.bounds, position), at(loop.bounds, position + 1)}
@@ -430,8 +430,14 @@ bool launcher::in_start_hook() noexcept {
     return starting_here;
 }
 
-launcher::launcher(team_state* team, pinning& pins, wait_policy wait, worker_options wanted)
-    : team_(team), pins_(pins), wait_(wait), wanted_(std::move(wanted)), join_budget_(wait) {
+launcher::launcher(team_state* team, pinning& pins, const callers& of_cpus, wait_policy wait,
+                   worker_options wanted)
+    : team_(team),
+      pins_(pins),
+      callers_(of_cpus),
+      wait_(wait),
+      wanted_(std::move(wanted)),
+      join_budget_(wait) {
     const std::size_t members = pins.cpus().size();
     boxes = std::make_unique<mailbox[]>(members);
     reports = std::make_unique<report_line[]>(members);

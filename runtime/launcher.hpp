@@ -18,6 +18,7 @@
 #include <tauto/task_group.hpp>
 #include <tauto/team.hpp>
 
+#include "callers.hpp"
 #include "head_start.hpp"
 #include "pinning.hpp"
 #include "room.hpp"
@@ -69,13 +70,11 @@ struct worker_options {
 // Used by one thread at a time: the one that has the team's turn.
 struct launcher {
     // `team`: whose members these are.
-    launcher(team_state* team, pinning& pins, wait_policy wait, worker_options wanted);
+    launcher(team_state* team, pinning& pins, const callers& of_cpus, wait_policy wait,
+             worker_options wanted);
     launcher(const launcher&) = delete;
     launcher& operator=(const launcher&) = delete;
 
-    // Threads that run a loop of this team without the turn, and such as wait for it. Relaxed: hints.
-    std::atomic<int> beside{0};
-    std::atomic<int> waiting{0};
     // What the next fork_and_join runs. Its user fills it in, and the participants' shares.
     loop_state loop;
     std::unique_ptr<mailbox[]> boxes;        // by rank, as all below
@@ -88,20 +87,9 @@ struct launcher {
     [[nodiscard]] team_state* team() const noexcept { return team_; }
 
     [[nodiscard]] bool oversubscribed() const noexcept { return one_a_cpu.size() < everyone.size(); }
-    // Who has the turn, who waits for it, those beside, and one more have all CPUs of the team.
-    [[nodiscard]] bool callers_have_all() const noexcept {
-        const int others =
-            beside.load(std::memory_order_relaxed) + waiting.load(std::memory_order_relaxed) + 1;
-        return others + 1 >= int_size(one_a_cpu);
-    }
-    // Those beside leave one CPU of the team at most: more than one member would be in their way.
-    [[nodiscard]] bool others_have_all() const noexcept {
-        const int others = beside.load(std::memory_order_relaxed);
-        return others > 0 && others + 1 >= int_size(one_a_cpu);
-    }
     // True also where the members had no CPU each when the team last looked (room.hpp): then nobody spins.
     [[nodiscard]] bool crowded() const noexcept {
-        return oversubscribed() || room_.crowded() || others_have_all();
+        return oversubscribed() || room_.crowded() || callers_.others_have_all();
     }
     // Makes `loop` one of one iteration for each member.
     void deal_one_each(const char* name);
@@ -175,6 +163,7 @@ struct launcher {
 
     team_state* team_;
     pinning& pins_;
+    const callers& callers_;
     wait_policy wait_;
     room room_;
     worker_options wanted_;

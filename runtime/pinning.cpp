@@ -66,6 +66,8 @@ namespace {
 // All of them, oldest first. A list of their own, with nothing to destroy, as teams may end while statics are
 // torn down; and no thread has a pointer into it, so a library that is unloaded leaves none behind.
 constinit thread_pins* all_pins = nullptr;
+// Likewise, of teams whose members are pinned: also where no maker is, as it has not called yet.
+constinit pinning* all_pinnings = nullptr;
 constinit bool statics_are_torn_down = false;
 
 // The thread's in the process of this generation; null: none.
@@ -215,19 +217,9 @@ struct known_thread {
 
 constinit pid_t forking_thread = 0;
 
-// Where a team has pinned this worker; -1: it is none. With the lock held.
-int cpu_of_worker(pid_t thread) noexcept {
-    for (const thread_pins* one = all_pins; one != nullptr; one = one->next) {
-        for (const pinning* team : one->teams) {
-            if (const int cpu = team->cpu_of_worker(thread); cpu >= 0) return cpu;
-        }
-    }
-    return -1;
-}
-
 // Of a team of this copy that pins. With the lock held.
 bool is_member(pid_t thread) noexcept {
-    return pins_of(thread, current_fork_generation()) != nullptr || cpu_of_worker(thread) >= 0;
+    return pins_of(thread, current_fork_generation()) != nullptr || pinning::cpu_of_worker(thread) >= 0;
 }
 
 // OpenMP was asked to pin its threads: some may have a team's CPU on purpose.
@@ -323,7 +315,7 @@ void answer_other_copy(pid_t thread, int only_cpu, pin_elsewhere& answer) noexce
         set_cpus(answer.free, one->free);
         return;
     }
-    const int cpu = cpu_of_worker(thread);
+    const int cpu = pinning::cpu_of_worker(thread);
     const auto* free = free_of_birth_on(cpu >= 0 ? cpu : only_cpu);
     if (free == nullptr) return;
     answer.known = true;
@@ -340,8 +332,23 @@ std::uint64_t identity_of_this_thread() noexcept {
     return own;
 }
 
+pinning::pinning(std::vector<int> cpus, bool wanted, bool maker_too)
+    : cpus_(std::move(cpus)), wanted_(wanted), maker_too_(maker_too), workers_(cpus_.size()) {
+    if (!wanted_) return;
+    const std::lock_guard lock(locks_of_process().pins);
+    next_ = std::exchange(all_pinnings, this);
+}
+
+pinning::~pinning() {
+    if (!wanted_) return;
+    const std::lock_guard lock(locks_of_process().pins);
+    pinning** at = &all_pinnings;
+    while (*at != this) at = &(*at)->next_;
+    *at = next_;
+}
+
 void pinning::pin_maker() {
-    if (!wanted_ || maker_asked_ || maker_ != identity_of_this_thread()) return;
+    if (!wanted_ || !maker_too_ || maker_asked_ || maker_ != identity_of_this_thread()) return;
     maker_asked_ = true;
     static const end_of_thread hook;
     const known_thread me;
@@ -428,9 +435,12 @@ void pinning::pin_worker(int rank) noexcept {
     (void)pin_to_cpu_of(rank);
 }
 
-int pinning::cpu_of_worker(pid_t thread) const noexcept {
-    const auto found = std::find(workers_.begin(), workers_.end(), thread);
-    return found == workers_.end() ? -1 : at(cpus_, found - workers_.begin());
+int pinning::cpu_of_worker(pid_t thread) noexcept {
+    for (const pinning* one = all_pinnings; one != nullptr; one = one->next_) {
+        const auto found = std::find(one->workers_.begin(), one->workers_.end(), thread);
+        if (found != one->workers_.end()) return at(one->cpus_, found - one->workers_.begin());
+    }
+    return -1;
 }
 
 // The CPU of the maker, whose births are to be looked for now; -1: none are. With the lock held.

@@ -23,9 +23,11 @@ struct thread_pins;
 
 class pinning {
   public:
-    // The CPU of each member, by rank. Not `wanted`: no thread is pinned.
-    pinning(std::vector<int> cpus, bool wanted)
-        : cpus_(std::move(cpus)), wanted_(wanted), workers_(cpus_.size()) {}
+    // The CPU of each member, by rank. Not `wanted`: no thread is pinned. Not `maker_too`: the workers are.
+    pinning(std::vector<int> cpus, bool wanted, bool maker_too);
+    ~pinning();
+    pinning(const pinning&) = delete;
+    pinning& operator=(const pinning&) = delete;
     // If the calling thread has made the team, and for the first time: to member 0's CPU. The destructor of
     // the team undoes it by restore_caller. Not before the team is used, because threads that it starts
     // inherit it.
@@ -44,8 +46,8 @@ class pinning {
     void widen_started(bool surely) const noexcept;
 
     [[nodiscard]] const std::vector<int>& cpus() const noexcept { return cpus_; }
-    // -1: no worker of this team. With locks_of_process().pins held.
-    [[nodiscard]] int cpu_of_worker(pid_t thread) const noexcept;
+    // Where a team has pinned this worker; -1: it is none. With locks_of_process().pins held.
+    [[nodiscard]] static int cpu_of_worker(pid_t thread) noexcept;
     // False when the system refused to pin a member; notes() says which and why.
     [[nodiscard]] bool pinned() const noexcept { return pinned_.load(std::memory_order_relaxed); }
     [[nodiscard]] std::vector<std::string> notes() const;
@@ -59,8 +61,10 @@ class pinning {
     void note_refusal(int rank, const char* why) noexcept;
 
     friend struct thread_pins;
+    pinning* next_ = nullptr;  // in the list of all, under locks_of_process().pins
     std::vector<int> cpus_;
     bool wanted_;
+    bool maker_too_;
     std::uint64_t maker_ = identity_of_this_thread();
     bool maker_asked_ = false;    // to be pinned; on that thread
     std::vector<pid_t> workers_;  // by rank, as far as they have begun; under locks_of_process().pins

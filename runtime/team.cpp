@@ -67,13 +67,12 @@ std::vector<int> default_cpus() {
     return last.cores;
 }
 
-// The list dealt out to `size` members in turn.
-std::vector<int> member_cpus(const team_options& options) {
+cpu_choice choice_of_cpus(const team_options& options) {
     if (options.size < 0 || options.size > 4096) {
         throw error("a team of " + std::to_string(options.size) +
                     " members was asked for; use 1 to 4096, or 0 for one each CPU");
     }
-    const std::vector<int> list = options.cpus.empty() ? default_cpus() : options.cpus;
+    std::vector<int> list = options.cpus.empty() ? default_cpus() : options.cpus;
     const std::vector<int> allowed = cpus_without_pinning();
     for (const int cpu : list) {
         if (std::find(allowed.begin(), allowed.end(), cpu) == allowed.end()) {
@@ -81,10 +80,8 @@ std::vector<int> member_cpus(const team_options& options) {
                         text_of(allowed) + " only; name some of these, or widen the mask (taskset, cpuset)");
         }
     }
-    const std::size_t size = options.size == 0 ? list.size() : usize(options.size);
-    std::vector<int> cpus(size);
-    for (std::size_t rank = 0; rank < size; ++rank) cpus[rank] = list[rank % list.size()];
-    return cpus;
+    const int size = options.size == 0 ? int_size(list) : options.size;
+    return {std::move(list), size, !options.cpus.empty()};
 }
 
 wait_policy default_wait() {
@@ -125,7 +122,7 @@ std::size_t stack_of(const team_options& options) {
 }
 
 std::unique_ptr<team_state> make_state(const team_options& options) {
-    std::vector<int> cpus = member_cpus(options);
+    cpu_choice cpus = choice_of_cpus(options);
     const wait_policy wait = options.wait ? *options.wait : default_wait();
     worker_options workers{stack_of(options), options.name, options.on_start};
     return std::make_unique<team_state>(std::move(cpus), wait, options.pin, std::move(workers));
@@ -133,14 +130,15 @@ std::unique_ptr<team_state> make_state(const team_options& options) {
 
 }  // namespace
 
-team_state::team_state(std::vector<int> cpus, wait_policy how, bool pin, worker_options workers)
+team_state::team_state(cpu_choice from, wait_policy how, bool pin, worker_options workers)
     : wait(how),
-      pins(std::move(cpus), pin),
-      members(this, pins, wait, std::move(workers)),
+      cpus(std::move(from)),
+      pins(cpus.by_rank(), pin, !cpus.others_begin_there()),
+      members(this, pins, cpus.its_callers(), wait, std::move(workers)),
       known(members),
       loops(members),
       bodies(members, wait) {
-    of_threads.emplace();
+    of_threads.emplace(cpus.its_callers());
 }
 
 team_state::~team_state() {
@@ -166,11 +164,10 @@ void team_state::start() {
     const std::lock_guard one_at_a_time(locks_of_process().start);
     if (members.has_workers()) return;
     // In a child only the thread that called fork lives on; the turn may have been held by one that does not.
-    of_threads.emplace();
+    cpus.its_callers().forget_parents();
+    of_threads.emplace(cpus.its_callers());
     alone.store(0, std::memory_order_relaxed);
     pausing.store(0, std::memory_order_relaxed);
-    members.beside.store(0, std::memory_order_relaxed);
-    members.waiting.store(0, std::memory_order_relaxed);
     bodies.reset();
     pins.pin_maker();
     members.start_workers();
@@ -341,7 +338,7 @@ struct counted {
 struct counted_alone : counted {
     counted beside;
     explicit counted_alone(detail::team_state& state) noexcept
-        : counted(state.alone), beside(state.members.beside) {
+        : counted(state.alone), beside(state.cpus.its_callers().beside) {
         detail::team_state::alone_here = &state;
     }
     ~counted_alone() { detail::team_state::alone_here = nullptr; }
@@ -427,13 +424,14 @@ bool team::may_run_beside(const detail::loop_call& call) const noexcept {
 bool team::run_beside(const detail::loop_call& call) {
     state_->start_for_caller();
     detail::turns& of_threads = *state_->of_threads;
-    const auto may_fork = [&] { return !state_->members.others_have_all() && of_threads.take_at_once(); };
+    detail::callers& callers = state_->cpus.its_callers();
+    const auto may_fork = [&] { return callers.leave_a_cpu() && of_threads.take_at_once(); };
     if (may_fork()) {
         detail::team_turn turn(&of_threads);
         return run_in_turn(call, turn);
     }
-    if (!state_->members.callers_have_all()) {
-        std::optional<counted> waits(std::in_place, state_->members.waiting);
+    if (!callers.have_all()) {
+        std::optional<counted> waits(std::in_place, callers.waiting);
         auto turn = state_->take_turn_unless_asleep();
         waits.reset();
         return turn ? run_in_turn(call, turn) : run_without_turn(call);
@@ -454,6 +452,7 @@ bool team::run_beside(const detail::loop_call& call) {
         first += count;
         next = std::max<index>(1, next_count(count, took, wanted));
     }
+    callers.left.store(detail::ticks(), std::memory_order_relaxed);
     return true;
 }
 

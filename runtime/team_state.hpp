@@ -8,6 +8,7 @@
 #include <tauto/team.hpp>
 
 #include "body_runner.hpp"
+#include "callers.hpp"
 #include "launcher.hpp"
 #include "loop_runner.hpp"
 #include "pinning.hpp"
@@ -18,7 +19,7 @@ namespace tauto::detail {
 
 struct team_state {
     // Pins the caller.
-    team_state(std::vector<int> cpus, wait_policy how, bool pin, worker_options workers);
+    team_state(cpu_choice from, wait_policy how, bool pin, worker_options workers);
     // Waits for a loop of another thread, ends the members, undoes the pin.
     ~team_state();
     team_state(const team_state&) = delete;
@@ -42,6 +43,7 @@ struct team_state {
     [[nodiscard]] bool runs_on_this_thread() const noexcept;
 
     wait_policy wait;
+    team_cpus cpus;
     pinning pins;
     launcher members;
     recorder known;
@@ -73,7 +75,7 @@ class not_beside {
 
   private:
     std::atomic<int>* beside_ = running_as.has_all && team_state::alone_here != nullptr
-                                    ? &team_state::alone_here->members.beside
+                                    ? &team_state::alone_here->cpus.its_callers().beside
                                     : nullptr;
 };
 

@@ -79,6 +79,7 @@ struct turns::place_in_queue {
 void turns::note_holder() noexcept {
     thread_.store(this_thread(), std::memory_order_relaxed);
     holder_.store(number_of_this_thread(), std::memory_order_relaxed);
+    count();
 }
 
 bool turns::is_kept() const noexcept {

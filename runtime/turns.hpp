@@ -13,6 +13,7 @@
 #include <tauto/clock.hpp>
 #include <tauto/team.hpp>
 
+#include "callers.hpp"
 #include "launcher.hpp"
 
 namespace tauto::detail {
@@ -34,6 +35,7 @@ namespace tauto::detail {
 // clang-format on
 class turns {
   public:
+    explicit turns(callers& of_cpus) noexcept : callers_(of_cpus) {}
     // Waits for the turn, as long as it takes.
     void take(bool low);
     // The same, unless the thread that has the turn and all members sleep from one look at them to the next.
@@ -51,14 +53,21 @@ class turns {
         return true;
     }
     void give_back() noexcept {
+        uncount();
         thread_.store(nullptr, std::memory_order_relaxed);
         unsigned char expected = taken;
         if (!state_.compare_exchange_strong(expected, free, std::memory_order_release)) pass_on();
     }
     // For who has the turn: it keeps it between its calls, until it says otherwise. A call that can do
     // without the turn does, once that has lasted a millisecond; one that waits already looks every 10 ms.
-    void keep() noexcept { kept_since_.store(ticks(), std::memory_order_relaxed); }
-    void keep_no_more() noexcept { kept_since_.store(0, std::memory_order_relaxed); }
+    void keep() noexcept {
+        uncount();
+        kept_since_.store(ticks(), std::memory_order_relaxed);
+    }
+    void keep_no_more() noexcept {
+        kept_since_.store(0, std::memory_order_relaxed);
+        count();
+    }
     // For who has the turn and ends the team: who gave the turn back may not have let go of the queue yet.
     void await_queue() { const std::lock_guard lock(queue_); }
     [[nodiscard]] bool is_mine() const noexcept {
@@ -69,6 +78,15 @@ class turns {
     // An address that no other living thread has.
     static const void* this_thread() noexcept { return &running_as; }
     void note_holder() noexcept;
+    // For who has the turn.
+    void count() noexcept {
+        if (is_counted_ || !callers_.are_several_teams()) return;
+        is_counted_ = true;
+        callers_.turns.fetch_add(1, std::memory_order_relaxed);
+    }
+    void uncount() noexcept {
+        if (std::exchange(is_counted_, false)) callers_.turns.fetch_sub(1, std::memory_order_relaxed);
+    }
     [[nodiscard]] bool is_kept() const noexcept;
     [[nodiscard, gnu::cold]] bool wait_unless_asleep(const launcher& members, bool low);
     [[nodiscard]] bool take_if_free() noexcept {
@@ -94,6 +112,8 @@ class turns {
     static constexpr unsigned char free = 0;
     static constexpr unsigned char taken = 1;
     static constexpr unsigned char wanted = 2;
+    callers& callers_;
+    bool is_counted_ = false;  // of who has the turn
     std::atomic<unsigned char> state_{free};
     std::mutex queue_;
     waiter* waiting_ = nullptr;                 // who is next, first

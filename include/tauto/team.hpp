@@ -57,7 +57,8 @@ namespace tauto {
 
 struct team_options {
     // The CPUs of the members, member 0 first; a CPU may be listed more than once (members then share it).
-    // Empty: what TAUTO_CPUS selects (see select_cpus), else one for each usable CPU.
+    // Empty: of those that TAUTO_CPUS selects (see select_cpus), else of one for each usable CPU, those that
+    // the teams of other threads use least (docs/runtime.md, promise 11).
     std::vector<int> cpus = {};
     // Number of members; 0: one for each CPU of the list. More than CPUs: they are dealt out in turn.
     int size = 0;

@@ -205,6 +205,22 @@ TEST_CASE("a thread that was born pinned may use all CPUs after the team has end
     }).join();
 }
 
+TEST_CASE("a member keeps its CPU where its team's maker has not called, and another team looks around" *
+          doctest::description("runtime.md, promise 23")) {
+    auto older = team_on(cpus[1]);  // this thread is pinned there, and looks for threads that it has borne
+    let_births_differ();
+    std::unique_ptr<team> unused;
+    std::thread([&] { unused = std::make_unique<team>(team_options{.cpus = {cpus[0], cpus[1]}}); }).join();
+    std::thread([&] {
+        pid_t worker = 0;
+        unused->run([&](member& me) {
+            if (me.rank() == 1) worker = this_thread();
+        });
+        older.reset();  // the latest moment at which it looks
+        CHECK(only(mask_of(worker), cpus[1]));
+    }).join();
+}
+
 TEST_CASE("a thread that was born pinned may use the CPUs of the thread that bore it") {
     const std::size_t cores = usable_cores().size();
     team members{team_options{.cpus = {cpus[0]}, .size = 2}};

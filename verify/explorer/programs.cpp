@@ -66,7 +66,8 @@ team_turn turn_of(team_state& state) {
 
 // A team by its own text, but for the choice of CPUs.
 struct small_team {
-    explicit small_team(std::vector<int> cpus) : state(std::move(cpus), wait_policy::passive, false, {}) {
+    explicit small_team(std::vector<int> cpus)
+        : state({cpus, int_size(cpus), true}, wait_policy::passive, false, {}) {
         name_words(state.members);
     }
 
