@@ -57,6 +57,8 @@ constexpr double enough_waiting = 0.03;
 constexpr double much_waiting = 0.2;
 // Workers steal, and leave early, only in loops that would take the caller alone longer than this.
 constexpr double stealing_microseconds = 16;
+// Where iterations take longer than this, a member's speed may be that of the ones that it had.
+constexpr double long_iteration_microseconds = 10;
 // A loop is short for skip_recording.
 constexpr double short_microseconds = 20;
 // Chunks are timed where they can be this long and so many, in the first calls and then in one of so many.
@@ -94,8 +96,12 @@ loop_model::loop_model(const loop_model_options& options) : microsecond_(options
         options_.push_back(o);
     }
     const auto members = usize(options_.back().width);
+    learned_.assign(members, 1.0);
+    noise_.assign(members, {});
     speeds_.assign(members, 1.0);
     share_speeds_.assign(members, 1.0);
+    costed_learned_.assign(members, 1.0);
+    costed_noise_.assign(members, {});
     costed_speeds_.assign(members, 1.0);
     timed_costs_.assign(members, 0.0);
     timed_ticks_.assign(members, 0.0);
@@ -124,18 +130,21 @@ void loop_model::learn_costed_speeds() noexcept {
     constexpr double doubt = 0.02;
     double rates = 0;
     double known = 0;
+    int timed = 0;
     for (std::size_t rank = 0; rank < timed_ticks_.size(); ++rank) {
         if (timed_ticks_[rank] <= 0) continue;
         rates += timed_costs_[rank] / timed_ticks_[rank];
-        known += costed_speeds_[rank];
+        known += costed_learned_[rank];
+        ++timed;
     }
-    const double fastest = *std::max_element(costed_speeds_.begin(), costed_speeds_.end());
+    const double fastest = *std::max_element(costed_learned_.begin(), costed_learned_.end());
     for (std::size_t rank = 0; rank < timed_ticks_.size(); ++rank) {
-        double& speed = costed_speeds_[rank];
+        double& speed = costed_learned_[rank];
         if (timed_ticks_[rank] <= 0) {
             speed += hope * (fastest - speed);  // or it would be thought slow for ever
         } else if (rates > 0) {
             const double now = timed_costs_[rank] / timed_ticks_[rank] * known / rates;
+            if (timed > 1) costed_noise_[rank].note(now * timed / known);
             speed += weight * (std::clamp(now, speed / speed_step, speed * speed_step) - speed);
             // Where each member runs the same parts in each call, what is cost and what is speed cannot be
             // told.
@@ -143,7 +152,9 @@ void loop_model::learn_costed_speeds() noexcept {
         }
         timed_costs_[rank] = timed_ticks_[rank] = 0;
     }
+    believe(costed_learned_, costed_noise_, costed_speeds_);
     const double most = *std::max_element(costed_speeds_.begin(), costed_speeds_.end());
+    for (double& speed : costed_learned_) speed /= most;
     for (double& speed : costed_speeds_) speed /= most;
     if (costs_.calls() > 0) {
         std::iota(order_.begin(), order_.end(), 0);
@@ -153,8 +164,10 @@ void loop_model::learn_costed_speeds() noexcept {
 
 // For shares that do not know the costs: what was learned with them may have been costs, or long ago.
 void loop_model::adopt_costed_speeds() noexcept {
-    const double scale = speeds_[0] / costed_speeds_[0];
-    for (std::size_t rank = 0; rank < speeds_.size(); ++rank) speeds_[rank] = costed_speeds_[rank] * scale;
+    const double scale = learned_[0] / costed_learned_[0];
+    for (std::size_t rank = 0; rank < speeds_.size(); ++rank) learned_[rank] = costed_learned_[rank] * scale;
+    noise_ = costed_noise_;
+    believe(learned_, noise_, speeds_);
     std::fill(jumped_.begin(), jumped_.end(), false);
     std::iota(order_.begin(), order_.end(), 0);
     sort_members(speeds_);
@@ -250,16 +263,30 @@ bool loop_model::may_pay(std::size_t which, double n) const noexcept {
     return even.tried() && even.waiting > enough_waiting;
 }
 
+// Where iterations are long, a member has few of them, and what they cost does not even out: differences that
+// may be noise are taken for less, or for none. In short loops of unequal costs the shares themselves move
+// what is measured.
+void loop_model::believe(const std::vector<double>& learned, const std::vector<speed_noise>& noise,
+                         std::vector<double>& speeds) const noexcept {
+    const double mean = std::accumulate(learned.begin(), learned.end(), 0.0) / as_double(learned.size());
+    const bool long_ones = serial_ >= long_iteration_microseconds * microsecond_;
+    for (std::size_t rank = 0; rank < speeds.size(); ++rank) {
+        const double trust = long_ones ? noise[rank].trust() : 1;
+        speeds[rank] = trust == 1 ? learned[rank] : mean + trust * (learned[rank] - mean);
+    }
+}
+
 // A member that was not seen keeps its ratio to the others, and moves towards the fastest: what was known of
 // it may no longer be true.
 void loop_model::fade(double fastest, double scale) noexcept {
-    for (std::size_t rank = 0; rank < speeds_.size(); ++rank) {
+    for (std::size_t rank = 0; rank < learned_.size(); ++rank) {
         if (fold_iterations_[rank] <= 0) {
-            const double moved = std::min(fastest, speeds_[rank] * scale);
-            speeds_[rank] = moved + fading * (fastest - moved);
+            const double moved = std::min(fastest, learned_[rank] * scale);
+            learned_[rank] = moved + fading * (fastest - moved);
         }
         fold_iterations_[rank] = fold_ticks_[rank] = 0;
     }
+    believe(learned_, noise_, speeds_);
 }
 
 void loop_model::fold_speeds() noexcept {
@@ -271,11 +298,13 @@ void loop_model::fold_speeds() noexcept {
     double rates = 0;
     double known = 0;
     double fastest_before = 0;
+    int members_seen = 0;
     for (std::size_t rank = 0; rank < speeds_.size(); ++rank) {
-        fastest_before = std::max(fastest_before, speeds_[rank]);
+        fastest_before = std::max(fastest_before, learned_[rank]);
         if (!seen(rank)) continue;
         rates += rate(rank);
-        known += speeds_[rank];
+        known += learned_[rank];
+        ++members_seen;
     }
     fold_elapsed_ = 0;
     if (rates <= 0) {
@@ -289,17 +318,18 @@ void loop_model::fold_speeds() noexcept {
     for (std::size_t rank = 0; rank < speeds_.size(); ++rank) {
         if (!seen(rank)) continue;
         const double now = rate(rank);
-        const bool far = std::abs((now / rates) / (speeds_[rank] / known) - 1) > change;
+        const bool far = std::abs((now / rates) / (learned_[rank] / known) - 1) > change;
         const bool replace = folds_ == 0 || (far && jumped_[rank]);
-        speeds_[rank] = replace ? now : 0.5 * (speeds_[rank] + now);
+        learned_[rank] = replace ? now : 0.5 * (learned_[rank] + now);
+        if (members_seen > 1) noise_[rank].note(now * members_seen / rates);
         if (replace) margin_steps_[rank] = 0;
         jumped_[rank] = far && !replace;
         settled = settled && !far;
-        fastest = std::max(fastest, speeds_[rank]);
+        fastest = std::max(fastest, learned_[rank]);
     }
     fade(fastest, folds_ == 0 ? std::numeric_limits<double>::infinity() : fastest / fastest_before);
     ++folds_;
-    if (!options_[0].tried()) serial_ = 1 / speeds_[0];
+    if (!options_[0].tried()) serial_ = 1 / learned_[0];
     if (!uneven()) sort_members(speeds_);  // else each keeps its part of the loop
     settle_shares();
     // What a width takes while its shares are still wrong says nothing about it; but noise must not keep a
@@ -465,6 +495,8 @@ void loop_model::choose(double n) noexcept {
         // disturbed their learning would count for ever.
         if (options_[chosen_].uneven) adopt_costed_speeds();
         costs_ = {};
+        std::fill(costed_learned_.begin(), costed_learned_.end(), 1.0);
+        std::fill(costed_noise_.begin(), costed_noise_.end(), speed_noise{});
         std::fill(costed_speeds_.begin(), costed_speeds_.end(), 1.0);
     }
     chosen_ = current_ = best;

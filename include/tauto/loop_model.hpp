@@ -15,6 +15,7 @@
 
 #include <tauto/cost_profile.hpp>
 #include <tauto/schedule.hpp>
+#include <tauto/speed_noise.hpp>
 
 namespace tauto::detail {
 
@@ -165,6 +166,8 @@ class loop_model {
     };
     [[nodiscard]] outlook outlook_of(std::size_t which, double n) const noexcept;
     void fold_speeds() noexcept;
+    void believe(const std::vector<double>& learned, const std::vector<speed_noise>& noise,
+                 std::vector<double>& speeds) const noexcept;
     void fade(double fastest, double scale) noexcept;
     void sort_members(const std::vector<double>& speeds) noexcept;
     void settle_shares() noexcept;
@@ -185,9 +188,13 @@ class loop_model {
     // costed_speeds_) is kept while one of them is used, and no longer.
     std::vector<option> options_;
     double microsecond_;
-    std::vector<double> speeds_;
+    std::vector<double> learned_;  // speeds; and how far to believe them
+    std::vector<speed_noise> noise_;
+    std::vector<double> speeds_;  // what to believe
     std::vector<double> share_speeds_;
     cost_profile costs_;
+    std::vector<double> costed_learned_;
+    std::vector<speed_noise> costed_noise_;
     std::vector<double> costed_speeds_;
     std::vector<double> timed_costs_;  // of a member's chunks in the call that ends now, and their time there
     std::vector<double> timed_ticks_;

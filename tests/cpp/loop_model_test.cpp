@@ -420,4 +420,33 @@ TEST_CASE("a member's margin is a time in ticks for the model and in iterations 
     CHECK(loop.plan().margins[0] == 0);
 }
 
+TEST_CASE("a difference in speed is believed as far as it is no noise") {
+    using detail::speed_noise;
+    const auto after = [](const std::vector<double>& ratios) {
+        speed_noise noise;
+        for (const double one : ratios) noise.note(one);
+        return noise.trust();
+    };
+    CHECK(after({}) == 1);
+    CHECK(after({0.4}) == 1);
+    CHECK(after({0.4, 0.4, 0.4}) == 1);
+    CHECK(after({0.41, 0.39, 0.4, 0.42, 0.38}) > 0.97);
+    CHECK(after({0.3, 1.6, 1.1, 0.5, 2.0, 0.9}) == 0);
+    // Of equal members that drew their costs, in most cases nothing.
+    std::mt19937 random{3};
+    std::exponential_distribution<double> cost(1);
+    speed_noise drawn;
+    double believed = 0;
+    for (int fold = 0; fold < 1000; ++fold) {
+        const double own = cost(random) + 0.1;
+        const double other = cost(random) + 0.1;
+        drawn.note(2 * other / (own + other));
+        believed += drawn.trust() / 1000;
+    }
+    CHECK(believed < 0.1);
+    // A change of the machine is believed at once, and one value that is far off changes little.
+    CHECK(after({1, 1.01, 0.99, 1, 0.4, 0.41}) > 0.9);
+    CHECK(after({0.4, 0.41, 0.4, 0.39, 1.2, 0.4, 0.41, 0.4}) > 0.5);
+}
+
 }  // namespace tauto

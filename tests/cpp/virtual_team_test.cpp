@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -201,6 +202,30 @@ TEST_CASE("iterations of unequal cost are shared, and no profile keeps a loop fr
         CHECK(mean <= most.mean);
         CHECK(ratios[ratios.size() * 9 / 10] <= most.ninety);
         CHECK(ratios.back() <= most.worst);
+    }
+}
+
+TEST_CASE("members that had the dear iterations are not taken for slow") {
+    // Their costs differ from call to call.
+    struct limit {
+        index iterations;
+        double ratio;
+    };
+    for (const limit& most : {limit{2, 1.11}, limit{6, 1.07}, limit{20, 1.07}}) {
+        heavy_costs heavy;
+        virtual_team team({.speeds = {1.0, 1.0}});
+        double took = 0;
+        double attainable = 0;
+        for (int call = 0; call < 1500; ++call) {
+            const index n = 2 + call * 7919 % (most.iterations - 1);
+            std::vector<double> costs(detail::usize(n));
+            std::generate(costs.begin(), costs.end(), std::ref(heavy));
+            team.cost(costs);
+            took += team.run(n, 100'000);
+            attainable += team.attainable(n, 100'000);
+        }
+        CAPTURE(most.iterations);
+        CHECK(took <= most.ratio * attainable);
     }
 }
 
