@@ -179,6 +179,12 @@ TAUTO_API tauto_status tauto_exclusive_scan_int64(tauto_team* team, const int64_
 // Ascending; NaN comes last, and first where its sign bit is set.
 TAUTO_API tauto_status tauto_sort_double(tauto_team* team, double* values, int64_t n,
                                          const tauto_options* options);
+TAUTO_API tauto_status tauto_sort_float(tauto_team* team, float* values, int64_t n,
+                                        const tauto_options* options);
+TAUTO_API tauto_status tauto_sort_int32(tauto_team* team, int32_t* values, int64_t n,
+                                        const tauto_options* options);
+TAUTO_API tauto_status tauto_sort_uint32(tauto_team* team, uint32_t* values, int64_t n,
+                                         const tauto_options* options);
 TAUTO_API tauto_status tauto_sort_int64(tauto_team* team, int64_t* values, int64_t n,
                                         const tauto_options* options);
 TAUTO_API tauto_status tauto_sort_uint64(tauto_team* team, uint64_t* values, int64_t n,

@@ -81,6 +81,18 @@ tauto_status tauto_sort_double(tauto_team* given, double* values, int64_t n, con
     return sort_numbers("tauto_sort_double", given, values, n, options);
 }
 
+tauto_status tauto_sort_float(tauto_team* given, float* values, int64_t n, const tauto_options* options) {
+    return sort_numbers("tauto_sort_float", given, values, n, options);
+}
+
+tauto_status tauto_sort_int32(tauto_team* given, int32_t* values, int64_t n, const tauto_options* options) {
+    return sort_numbers("tauto_sort_int32", given, values, n, options);
+}
+
+tauto_status tauto_sort_uint32(tauto_team* given, uint32_t* values, int64_t n, const tauto_options* options) {
+    return sort_numbers("tauto_sort_uint32", given, values, n, options);
+}
+
 tauto_status tauto_sort_int64(tauto_team* given, int64_t* values, int64_t n, const tauto_options* options) {
     return sort_numbers("tauto_sort_int64", given, values, n, options);
 }

@@ -93,7 +93,7 @@ module tauto
         procedure exclusive_scan_doubles, exclusive_scan_integers
     end interface
     interface tauto_sort
-        procedure sort_doubles, sort_integers
+        procedure sort_doubles, sort_reals, sort_integers, sort_short_integers
     end interface
 
     interface
@@ -186,6 +186,16 @@ module tauto
             integer(c_int64_t), value :: init
         end function
         integer(c_int) function c_sort_double(team, values, n, options) bind(c, name="tauto_sort_double")
+            import
+            type(c_ptr), value :: team, values, options
+            integer(c_int64_t), value :: n
+        end function
+        integer(c_int) function c_sort_float(team, values, n, options) bind(c, name="tauto_sort_float")
+            import
+            type(c_ptr), value :: team, values, options
+            integer(c_int64_t), value :: n
+        end function
+        integer(c_int) function c_sort_int32(team, values, n, options) bind(c, name="tauto_sort_int32")
             import
             type(c_ptr), value :: team, values, options
             integer(c_int64_t), value :: n
@@ -428,6 +438,20 @@ contains
         integer(c_int64_t), intent(inout), contiguous, target :: values(:)
         integer(c_int), intent(out), optional :: stat
         call answer(c_sort_int64(team%handle, c_loc(values), size(values, kind=c_int64_t), c_null_ptr), stat)
+    end subroutine
+
+    subroutine sort_reals(team, values, stat)
+        type(tauto_team), intent(in) :: team
+        real(c_float), intent(inout), contiguous, target :: values(:)
+        integer(c_int), intent(out), optional :: stat
+        call answer(c_sort_float(team%handle, c_loc(values), size(values, kind=c_int64_t), c_null_ptr), stat)
+    end subroutine
+
+    subroutine sort_short_integers(team, values, stat)
+        type(tauto_team), intent(in) :: team
+        integer(c_int32_t), intent(inout), contiguous, target :: values(:)
+        integer(c_int), intent(out), optional :: stat
+        call answer(c_sort_int32(team%handle, c_loc(values), size(values, kind=c_int64_t), c_null_ptr), stat)
     end subroutine
 
     ! The place of the first least value, counted from 1; 0 where there is none.

@@ -464,6 +464,20 @@ TEST_CASE("sorts are those of C++, stable where elements are the caller's" *
             CHECK(std::is_sorted(x.begin(), x.end()));
             CHECK(std::is_sorted(k.begin(), k.end()));
             CHECK(std::is_sorted(u.begin(), u.end()));
+            std::vector<float> f(n);
+            std::vector<std::int32_t> i(n);
+            std::vector<std::uint32_t> v(n);
+            for (std::size_t place = 0; place < n; ++place) {
+                f[place] = static_cast<float>(x[(place * 7919) % n]);
+                v[place] = std::bit_cast<std::uint32_t>(f[place]);
+                i[place] = static_cast<std::int32_t>(v[place]);
+            }
+            CHECK(tauto_sort_float(team, f.data(), length(f), nullptr) == TAUTO_OK);
+            CHECK(tauto_sort_int32(team, i.data(), length(i), nullptr) == TAUTO_OK);
+            CHECK(tauto_sort_uint32(team, v.data(), length(v), nullptr) == TAUTO_OK);
+            CHECK(std::is_sorted(f.begin(), f.end()));
+            CHECK(std::is_sorted(i.begin(), i.end()));
+            CHECK(std::is_sorted(v.begin(), v.end()));
         }
         for (const int n : {0, 1, 2, 300, 20'000}) {
             CHECK(sorts_stably<keyed>(team, n));

@@ -61,10 +61,10 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     return ctypes.CDLL(str(folder / "callbacks.so"))
 
 
-@pytest.mark.parametrize("kind", ["float64", "int64", "uint64"])
+@pytest.mark.parametrize("kind", ["float64", "int64", "uint64", "float32", "int32", "uint32"])
 @pytest.mark.parametrize("size", [0, 1, 300, 50_000])
 def test_sort_is_that_of_numpy(team: parallel.Team, kind: str, size: int) -> None:
-    values = MIXED[:size].view(kind).copy()
+    values = MIXED.astype(kind)[:size] if kind == "float32" else MIXED.view(kind)[:size].copy()
     expected = numpy.sort(values)
     team.sort(values)
     assert (values == expected).all()
@@ -134,9 +134,17 @@ def test_least_and_greatest_are_the_first_of_several(team: parallel.Team) -> Non
 
 def test_what_it_cannot_take_is_refused_in_words(team: parallel.Team) -> None:
     for refused, error, words in (
-        ([3.0, 1.0], TypeError, "sort takes a NumPy array of float64 or int64 or uint64, not list"),
+        (
+            [3.0, 1.0],
+            TypeError,
+            "sort takes a NumPy array of float64, int64, uint64, float32, int32 or uint32, not list",
+        ),
         (numpy.ma.masked_array([1.0], [True]), TypeError, "not MaskedArray"),
-        (numpy.zeros(3, numpy.float32), TypeError, r"not float32; .astype\(numpy.float64\)"),
+        (numpy.zeros(3, numpy.float16), TypeError, r"not float16; sort a copy: .astype\(numpy.float64\)"),
+        (numpy.zeros(3, numpy.int8), TypeError, r"not int8; sort a copy: .astype\(numpy.int64\)"),
+        (numpy.zeros(3, numpy.uint8), TypeError, r"not uint8; sort a copy: .astype\(numpy.int64\)"),
+        (numpy.zeros(3, complex), TypeError, "not complex128; NumPy's own functions take it"),
+        (numpy.zeros(3, "M8[s]"), TypeError, r"\.view\(numpy.int64\) shows them"),
         (numpy.zeros(3, ">f8"), TypeError, "not >f8"),
         (numpy.zeros((3, 3)), ValueError, "one dimension, not 2"),
         (numpy.zeros(9)[::2], ValueError, r"has strides; numpy.ascontiguousarray\(\)"),
@@ -155,8 +163,28 @@ def test_what_it_cannot_take_is_refused_in_words(team: parallel.Team) -> None:
         team.inclusive_scan(values, numpy.zeros(8))
     with pytest.raises(ValueError, match="share no memory"):
         team.inclusive_scan(values[:8], values[1:])
+    for narrow, wide in (("int8", "int64"), ("uint32", "int64"), ("bool", "int64"), ("float32", "float64")):
+        with pytest.raises(TypeError, match=rf"not {narrow}; .astype\(numpy.{wide}\)"):
+            team.sum(numpy.zeros(3, narrow))
+    with pytest.raises(TypeError, match="not uint64; NumPy's own"):
+        team.sum(numpy.zeros(3, numpy.uint64))
     with pytest.raises(TypeError):
         team.exclusive_scan(numpy.zeros(3, numpy.int64), 0.5)
+
+
+def test_numbers_that_c_would_cut_are_refused(team: parallel.Team, compiled: ctypes.CDLL) -> None:
+    integers = numpy.zeros(3, numpy.int64)
+    for call in (
+        lambda: team.exclusive_scan(integers, 2**70),
+        lambda: team.histogram(integers, 2**64 + 3),
+        lambda: team.parallel_for(0, 2**64 + 5, compiled.add_one),
+        lambda: team.parallel_for(0, 9, compiled.add_one, members=2**32 + 1),
+        lambda: team.parallel_for(0, 9, compiled.add_one, schedule="dynamic", chunk=2**64 + 1),
+        lambda: parallel.Team(2**32 + 2),
+        lambda: parallel.Team(cpus=[2**32]),
+    ):
+        with pytest.raises(ValueError, match=r"use -2\^"):
+            call()
 
 
 def test_teams_say_what_they_cannot_do() -> None:

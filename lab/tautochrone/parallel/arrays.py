@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy
 
+FLOAT32 = numpy.dtype(numpy.float32)
 FLOAT64 = numpy.dtype(numpy.float64)
+INT32 = numpy.dtype(numpy.int32)
 INT64 = numpy.dtype(numpy.int64)
+UINT32 = numpy.dtype(numpy.uint32)
 UINT64 = numpy.dtype(numpy.uint64)
 
 # An array's memory as an argument of a C call. It has no length of its own, so an empty array has it too.
@@ -19,8 +22,19 @@ _memory_of = _Memory.from_buffer
 _address_of = ctypes.addressof
 _ndarray = numpy.ndarray
 
-# A length or a place as an argument: most calls have those of an earlier one. Nobody writes to them.
-count = lru_cache(maxsize=256, typed=True)(ctypes.c_int64)
+
+@lru_cache(maxsize=256, typed=True)  # most calls have the lengths of an earlier one
+def count(number: int) -> ctypes.c_int64:
+    """A length or a place as an argument, to which nobody writes. ValueError where 64 bits do not hold it."""
+    return ctypes.c_int64(within("length, place or first value", number, 64))
+
+
+def within(what: str, number: int, bits: int) -> int:
+    """The number. ValueError where a signed integer of so many bits does not hold it: C would cut it."""
+    if not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
+        raise ValueError(f"{number} is no {what}; use -2^{bits - 1} to 2^{bits - 1} - 1")
+    return number
+
 
 Calls = Mapping[Any, Any]  # what is called, by the type of the elements
 
@@ -36,16 +50,26 @@ def call_for(name: str, values: Any, calls: Calls) -> Any:
 
 
 def _refusal(name: str, values: Any, calls: Calls) -> Exception:
-    known = " or ".join(str(dtype) for dtype in calls)
+    *others, last = (str(dtype) for dtype in calls)
+    known = f"{', '.join(others)} or {last}" if others else last
     if type(values) is not _ndarray and not isinstance(values, numpy.memmap):
         kind = type(values).__name__
         return TypeError(f"{name} takes a NumPy array of {known}, not {kind}; numpy.asarray() makes one")
     if values.dtype not in calls:
-        first = next(iter(calls))
-        return TypeError(
-            f"{name} takes an array of {known}, not {values.dtype}; .astype(numpy.{first}) makes one"
-        )
+        remedy = _remedy(name, values.dtype, calls)
+        return TypeError(f"{name} takes an array of {known}, not {values.dtype}; {remedy}")
     return ValueError(f"{name} takes an array of one dimension, not {values.ndim}; .ravel() makes one")
+
+
+def _remedy(name: str, kind: Any, calls: Calls) -> str:
+    if kind.kind in "Mm":
+        return "these are numbers: .view(numpy.int64) shows them, and NaT is the least"
+    # The type that holds all such values.
+    whole = kind.kind in "ib" or (kind.kind == "u" and kind.itemsize < INT64.itemsize)
+    if not whole and kind.kind != "f":
+        return "NumPy's own functions take it"
+    wide = "int64" if whole and INT64 in calls else "float64"
+    return f"{'sort a copy: ' if name == 'sort' else ''}.astype(numpy.{wide}) makes one"
 
 
 def writable(name: str, values: Any) -> Any:

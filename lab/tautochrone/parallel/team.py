@@ -12,8 +12,11 @@ from typing import Any, Self
 import numpy
 
 from tautochrone.parallel.arrays import (
+    FLOAT32,
     FLOAT64,
+    INT32,
     INT64,
+    UINT32,
     UINT64,
     Calls,
     call_for,
@@ -21,6 +24,7 @@ from tautochrone.parallel.arrays import (
     count,
     readable,
     result_like,
+    within,
     writable,
 )
 from tautochrone.parallel.library import Options, TeamOptions, fail, library
@@ -76,9 +80,9 @@ class Team:
         self._library = library()
         options = TeamOptions(
             bytes=sizeof(TeamOptions),
-            cpus=(ctypes.c_int * len(cpus))(*cpus) if cpus else None,
+            cpus=(ctypes.c_int * len(cpus))(*(within("CPU", cpu, 32) for cpu in cpus)) if cpus else None,
             cpu_count=len(cpus),
-            members=members,
+            members=within("number of members", _index(members), 32),
             wait=_number(WAITS, wait, "wait"),
             pin=pin,
             stack_bytes=stack_bytes,
@@ -94,6 +98,9 @@ class Team:
             FLOAT64: calls.tauto_sort_double,
             INT64: calls.tauto_sort_int64,
             UINT64: calls.tauto_sort_uint64,
+            FLOAT32: calls.tauto_sort_float,
+            INT32: calls.tauto_sort_int32,
+            UINT32: calls.tauto_sort_uint32,
         }
         self._sums: Calls = {
             FLOAT64: (calls.tauto_sum_double, _Double),
@@ -176,7 +183,7 @@ class Team:
         place, to = readable("exclusive_scan", values), writable("exclusive_scan", results)
         if out is not None:
             check_apart("exclusive_scan", values, place, to)
-        start = c_int64(_index(init)) if values.dtype == INT64 else c_double(init)  # type: ignore[arg-type]
+        start = count(_index(init)) if values.dtype == INT64 else c_double(init)  # type: ignore[arg-type]
         status = call(self._team, place, count(values.size), start, to, None)
         if status:
             fail(status)
@@ -207,7 +214,7 @@ class Team:
         often each of 0 to `bins` - 1 is there; another one is a ValueError.
         """
         call = call_for("histogram", values, self._histograms)
-        bins = _index(bins)
+        bins = within("number of bins", _index(bins), 64)
         counts = numpy.zeros(max(bins, 0), dtype=numpy.int64)
         place, to = readable("histogram", values), writable("histogram", counts)
         if values.dtype == INT64:
@@ -249,6 +256,8 @@ class Team:
                 "schedule": _number(SCHEDULES, schedule, "schedule"),
                 "priority": _number(PRIORITIES, priority, "priority"),
             }
+            chunk = within("chunk", _index(chunk), 64)
+            members = within("number of members", _index(members), 32)
             options = byref(Options(bytes=sizeof(Options), chunk=chunk, members=members, **numbers))
         call = self._library.tauto_parallel_for
         ends = (count(_index(first)), count(_index(last)))

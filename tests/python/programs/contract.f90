@@ -7,6 +7,8 @@ program contract
     type(tauto_team) :: team, other
     real(c_double), allocatable :: x(:), again(:)
     integer(c_int64_t), allocatable :: k(:)
+    integer(c_int32_t), allocatable :: short(:)
+    real(c_float), allocatable :: single(:)
     integer(c_int64_t) :: counts(4), i
     integer(c_int) :: stat
     real(c_double) :: sum_of_two, sum_of_five
@@ -40,6 +42,12 @@ program contract
     k = [(mod(i*7919, n), i=1, n)]
     call tauto_sort(team, k)
     call check(all(k == [(i, i=0, n - 1)]), "the integers are not sorted")
+    short = int(k(n:1:-1), c_int32_t)
+    call tauto_sort(team, short)
+    call check(all(short == [(i, i=0, n - 1)]), "the short integers are not sorted")
+    single = real(x, c_float)
+    call tauto_sort(team, single)
+    call check(all(single(2:) >= single(:n - 1)), "the reals are not sorted")
     again = x
     call tauto_sort(team, x)
     call check(all(x == again(n:1:-1)), "the doubles are not sorted")
