@@ -584,7 +584,7 @@ class feeding final : public feeder<Item> {
   public:
     feeding(tauto::task_group& group, const Body& body) : group_(group), body_(body) {}
     void add(const Item& item) override {
-        group_.run([this, item]() mutable { body_(item, *this); });
+        group_.run([this, item = Item(item)]() mutable { body_(item, *this); });
     }
     void add(Item&& item) override {
         group_.run([this, item = std::move(item)]() mutable { body_(item, *this); });

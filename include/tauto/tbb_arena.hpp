@@ -5,7 +5,8 @@
 // An arena of fewer members than the machine has CPUs is a team of its own, made by the first call that needs
 // it; any other one is the process's team. So is global_control, for all calls that are in no arena. An arena
 // inside of a task calls the function as it is: what that shares, it shares with whom the task does.
-// Priorities and reserved slots are read and left aside. There is no enqueue: it does not compile.
+// Priorities, reserved slots, and kinds of cores and memory are read and left aside. There is no enqueue: it
+// does not compile.
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <tauto/task_group.hpp>
 #include <tauto/team.hpp>
@@ -57,10 +59,27 @@ inline tauto::team& team() {
     return detail::team_here != nullptr ? *detail::team_here : detail::team_of_others();
 }
 
+using numa_node_id = int;
+using core_type_id = int;
+
 class task_arena {
   public:
     enum class priority { low = 1, normal, high };
     static constexpr int automatic = -1;
+
+    // All but max_concurrency is read and left aside: a team knows fast and slow cores by itself.
+    struct constraints {
+        numa_node_id numa_id = automatic;
+        int max_concurrency = automatic;
+        core_type_id core_type = automatic;
+        int max_threads_per_core = automatic;
+        constraints& set_numa_id(numa_node_id id) { return numa_id = id, *this; }
+        constraints& set_max_concurrency(int most) { return max_concurrency = most, *this; }
+        constraints& set_core_type(core_type_id id) { return core_type = id, *this; }
+        constraints& set_max_threads_per_core(int most) { return max_threads_per_core = most, *this; }
+    };
+    explicit task_arena(const constraints& of, unsigned reserved = 1, priority of_all = priority::normal)
+        : task_arena(of.max_concurrency, reserved, of_all) {}
 
     explicit task_arena(int max_concurrency = automatic, unsigned /*reserved*/ = 1,
                         priority /*of_all*/ = priority::normal)
@@ -160,8 +179,19 @@ class global_control {
 };
 
 namespace info {
-inline int default_concurrency() {
+inline int default_concurrency(numa_node_id /*of*/ = task_arena::automatic) {
     return detail::whole_team().size();
+}
+inline int default_concurrency(const task_arena::constraints& of) {
+    return of.max_concurrency > 0 ? std::min(of.max_concurrency, default_concurrency())
+                                  : default_concurrency();
+}
+// One of each, with all CPUs: arenas are not tied to them.
+inline std::vector<numa_node_id> numa_nodes() {
+    return {task_arena::automatic};
+}
+inline std::vector<core_type_id> core_types() {
+    return {task_arena::automatic};
 }
 }  // namespace info
 

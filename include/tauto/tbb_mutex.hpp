@@ -1,6 +1,6 @@
 #pragma once
-// oneTBB's mutexes and their scoped locks, for programs that include tauto/tbb.hpp. They are the standard's:
-// who waits for one sleeps after a while.
+// oneTBB's mutexes, their scoped locks, and calls that happen once, for programs that include tauto/tbb.hpp.
+// They are the standard's: who waits for one sleeps after a while.
 
 #include <mutex>
 #include <shared_mutex>
@@ -83,5 +83,59 @@ class rw_mutex : public std::shared_mutex {
 using spin_rw_mutex = rw_mutex;
 using queuing_rw_mutex = rw_mutex;
 using speculative_spin_rw_mutex = rw_mutex;
+
+// They exclude nobody.
+class null_mutex {
+  public:
+    class scoped_lock {
+      public:
+        scoped_lock() = default;
+        explicit scoped_lock(null_mutex& /*of*/) {}
+        void acquire(null_mutex& /*of*/) {}
+        [[nodiscard]] bool try_acquire(null_mutex& /*of*/) { return true; }
+        void release() {}
+    };
+    void lock() {}
+    [[nodiscard]] bool try_lock() { return true; }
+    void unlock() {}
+};
+class null_rw_mutex : public null_mutex {
+  public:
+    class scoped_lock {
+      public:
+        scoped_lock() = default;
+        explicit scoped_lock(null_rw_mutex& /*of*/, bool write = true) : writes_(write) {}
+        void acquire(null_rw_mutex& /*of*/, bool write = true) { writes_ = write; }
+        [[nodiscard]] bool try_acquire(null_rw_mutex& /*of*/, bool write = true) {
+            writes_ = write;
+            return true;
+        }
+        void release() {}
+        bool upgrade_to_writer() { return writes_ = true; }
+        bool downgrade_to_reader() {
+            writes_ = false;
+            return true;
+        }
+        [[nodiscard]] bool is_writer() const { return writes_; }
+
+      private:
+        bool writes_ = false;
+    };
+    void lock_shared() {}
+    [[nodiscard]] bool try_lock_shared() { return true; }
+    void unlock_shared() {}
+};
+
+class collaborative_once_flag {
+    template <class Function, class... Arguments>
+    friend void collaborative_call_once(collaborative_once_flag&, Function&&, Arguments&&...);
+    std::once_flag flag_;
+};
+// The first call that does not throw counts. Loops in it are shared with members that are free; a member that
+// waits for it waits.
+template <class Function, class... Arguments>
+void collaborative_call_once(collaborative_once_flag& flag, Function&& function, Arguments&&... arguments) {
+    std::call_once(flag.flag_, std::forward<Function>(function), std::forward<Arguments>(arguments)...);
+}
 
 }  // namespace tbb

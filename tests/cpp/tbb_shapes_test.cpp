@@ -516,6 +516,57 @@ TEST_CASE("locks are held as long as they say") {
     CHECK(can(true));
 }
 
+TEST_CASE("what is to happen once happens once, and again after an exception") {
+    tbb::collaborative_once_flag flag;
+    std::atomic<int> calls{0};
+    std::atomic<int> thrown{0};
+    std::atomic<long> sum{0};
+    const auto once = [&](int begins_with) {
+        if (calls.fetch_add(1) == 0) throw std::out_of_range("the first");
+        tbb::parallel_for(begins_with, 1000, [&](int i) { sum += i; });
+    };
+    tbb::parallel_for(0, 64, [&](int) {
+        try {
+            tbb::collaborative_call_once(flag, once, 0);
+        } catch (const std::out_of_range&) {
+            ++thrown;
+        }
+        CHECK((sum == 499'500 || thrown == 1));
+    });
+    CHECK(calls == 2);
+    CHECK(thrown == 1);
+    CHECK(sum == 499'500);
+}
+
+TEST_CASE("a body may change the elements, and those that it adds") {
+    std::vector<int> all(100, 3);
+    std::atomic<int> seen{0};
+    tbb::parallel_for_each(all.begin(), all.end(), [&](int& left, tbb::feeder<int>& more) {
+        ++seen;
+        if (--left > 0) more.add(left);
+    });
+    CHECK(seen == 300);
+    CHECK(all == std::vector<int>(100, 2));
+}
+
+TEST_CASE("locks that exclude nobody, and an arena that is asked for by constraints") {
+    tbb::null_mutex none;
+    const tbb::null_mutex::scoped_lock first(none);
+    tbb::null_mutex::scoped_lock second;
+    CHECK(second.try_acquire(none));
+    tbb::null_rw_mutex of_two;
+    tbb::null_rw_mutex::scoped_lock reader(of_two, false);
+    CHECK_FALSE(reader.is_writer());
+    CHECK(reader.upgrade_to_writer());
+    CHECK(reader.is_writer());
+    for (const tbb::numa_node_id node : tbb::info::numa_nodes()) {
+        tbb::task_arena one(tbb::task_arena::constraints{}.set_numa_id(node).set_max_concurrency(1));
+        CHECK(one.execute([] { return tbb::this_task_arena::max_concurrency(); }) == 1);
+    }
+    CHECK(tbb::info::core_types().size() == 1);
+    CHECK(tbb::info::default_concurrency(tbb::task_arena::constraints{}) == tbb::info::default_concurrency());
+}
+
 TEST_CASE("a context ends a loop early") {
     tbb::task_group_context all;
     std::atomic<int> ran{0};
