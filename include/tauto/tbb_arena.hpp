@@ -5,8 +5,8 @@
 // An arena of fewer members than the machine has CPUs is a team of its own, made by the first call that needs
 // it; any other one is the process's team. So is global_control, for all calls that are in no arena. An arena
 // inside of a task calls the function as it is: what that shares, it shares with whom the task does.
-// Priorities, reserved slots, and kinds of cores and memory are read and left aside. There is no enqueue: it
-// does not compile.
+// Priorities, reserved slots, and kinds of cores and memory are read and left aside. What is enqueued runs on
+// threads beside the members.
 
 #include <algorithm>
 #include <atomic>
@@ -15,10 +15,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <tauto/parallel_for.hpp>
 #include <tauto/task_group.hpp>
+#include <tauto/tbb_background.hpp>
 #include <tauto/team.hpp>
 
 namespace tbb {
@@ -31,7 +34,8 @@ inline tauto::team& whole_team() {
     return members;
 }
 
-inline thread_local constinit tauto::team* team_here = nullptr;  // of the arena that the thread is in
+class own_team;
+inline thread_local constinit own_team* team_here = nullptr;  // of the arena that the thread is in
 inline constinit std::atomic<tauto::team*> limited_team{nullptr};
 // Of all calls that are in no arena.
 inline tauto::team& team_of_others() {
@@ -40,23 +44,52 @@ inline tauto::team& team_of_others() {
 }
 
 // Its members find it, too.
-class own_team {
+class own_team : public std::enable_shared_from_this<own_team> {
   public:
     own_team(int members, std::size_t stack_bytes)
-        : team_({.size = members, .stack_bytes = stack_bytes, .on_start = [this](int) {
-                     team_here = &team_;
-                 }}) {}
+        : team_(
+              {.size = members, .stack_bytes = stack_bytes, .on_start = [this](int) { team_here = this; }}) {}
     [[nodiscard]] tauto::team& team() noexcept { return team_; }
 
   private:
     tauto::team team_;
 };
 
+// Of the whole process. It ends before the team that it uses.
+inline background& background_of_process() {
+    // A call of the team gives a thread all CPUs, which one that a member has made has not.
+    static background all(static_cast<std::size_t>(whole_team().size()),
+                          [] { tauto::parallel_for(whole_team(), 1, [](tauto::index) {}); });
+    return all;
+}
+
+// While it lives, the thread is in the arena that has this team; null: in none of its own.
+class in_arena {
+  public:
+    explicit in_arena(own_team* of) : before_(std::exchange(team_here, of)) {}
+    ~in_arena() { team_here = before_; }
+    in_arena(const in_arena&) = delete;
+    in_arena& operator=(const in_arena&) = delete;
+
+  private:
+    own_team* before_;
+};
+
+// Keeps the team, too.
+template <class Function>
+void enqueue_in(std::shared_ptr<own_team> members, Function&& function) {
+    auto shared = std::make_shared<std::decay_t<Function>>(std::forward<Function>(function));
+    background_of_process().add([members = std::move(members), shared = std::move(shared)] {
+        const in_arena here(members.get());
+        (*shared)();
+    });
+}
+
 }  // namespace detail
 
 // The team of the arena that the calling thread is in, or of all calls that are in none.
 inline tauto::team& team() {
-    return detail::team_here != nullptr ? *detail::team_here : detail::team_of_others();
+    return detail::team_here != nullptr ? detail::team_here->team() : detail::team_of_others();
 }
 
 using numa_node_id = int;
@@ -106,12 +139,14 @@ class task_arena {
     // function(), in this arena. What it returns and throws comes out.
     template <class Function>
     auto execute(Function&& function) -> decltype(std::forward<Function>(function)()) {
-        struct restored {
-            tauto::team* before = detail::team_here;
-            ~restored() { detail::team_here = before; }
-        } const at_the_end;
-        if (tauto::detail::running_as.team == nullptr) detail::team_here = find_team();
+        const bool outside = tauto::detail::running_as.team == nullptr;
+        const detail::in_arena here(outside ? find_team().get() : detail::team_here);
         return std::forward<Function>(function)();
+    }
+    // The same, soon, on another thread; nobody waits for it, nor hears of it. It may outlive the arena.
+    template <class Function>
+    void enqueue(Function&& function) {
+        detail::enqueue_in(find_team(), std::forward<Function>(function));
     }
 
   private:
@@ -119,16 +154,17 @@ class task_arena {
         const int most = detail::team_of_others().size();
         return asked_ < 1 ? most : std::min(asked_, most);
     }
-    tauto::team* find_team() {
+    // Null: it is the team of all calls that are in no arena.
+    std::shared_ptr<detail::own_team> find_team() {
         const std::lock_guard one_at_a_time(making_);
-        if (own_ == nullptr && members() == detail::team_of_others().size()) return &detail::team_of_others();
-        if (own_ == nullptr) own_ = std::make_unique<detail::own_team>(members(), 0);
-        return &own_->team();
+        if (own_ == nullptr && members() < detail::team_of_others().size())
+            own_ = std::make_shared<detail::own_team>(members(), 0);
+        return own_;
     }
 
     mutable std::mutex making_;
     int asked_;
-    std::unique_ptr<detail::own_team> own_;
+    std::shared_ptr<detail::own_team> own_;
 };
 
 // While it lives, calls that are in no arena have at most so many members, or workers with such stacks. Of
@@ -202,6 +238,12 @@ inline int max_concurrency() {
 // The member that runs the calling task; 0 outside of any.
 inline int current_thread_index() {
     return tauto::detail::running_as.rank;
+}
+// In the arena that the calling thread is in.
+template <class Function>
+void enqueue(Function&& function) {
+    detail::enqueue_in(detail::team_here != nullptr ? detail::team_here->weak_from_this().lock() : nullptr,
+                       std::forward<Function>(function));
 }
 // The thread runs nothing but what function adds while function waits for it.
 template <class Function>

@@ -1,7 +1,9 @@
 #pragma once
 // oneTBB's mutexes, their scoped locks, and calls that happen once, for programs that include tauto/tbb.hpp.
-// They are the standard's: who waits for one sleeps after a while.
+// The mutexes are the standard's: who waits for one sleeps after a while.
 
+#include <atomic>
+#include <functional>
 #include <mutex>
 #include <shared_mutex>
 #include <utility>
@@ -129,13 +131,19 @@ class null_rw_mutex : public null_mutex {
 class collaborative_once_flag {
     template <class Function, class... Arguments>
     friend void collaborative_call_once(collaborative_once_flag&, Function&&, Arguments&&...);
-    std::once_flag flag_;
+    // Not std::once_flag: ThreadSanitizer waits for ever after an exception in it.
+    std::mutex one_at_a_time_;
+    std::atomic<bool> done_{false};
 };
 // The first call that does not throw counts. Loops in it are shared with members that are free; a member that
 // waits for it waits.
 template <class Function, class... Arguments>
 void collaborative_call_once(collaborative_once_flag& flag, Function&& function, Arguments&&... arguments) {
-    std::call_once(flag.flag_, std::forward<Function>(function), std::forward<Arguments>(arguments)...);
+    if (flag.done_.load(std::memory_order_acquire)) return;
+    const std::lock_guard here(flag.one_at_a_time_);
+    if (flag.done_.load(std::memory_order_relaxed)) return;
+    std::invoke(std::forward<Function>(function), std::forward<Arguments>(arguments)...);
+    flag.done_.store(true, std::memory_order_release);
 }
 
 }  // namespace tbb

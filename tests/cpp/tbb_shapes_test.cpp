@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -333,6 +334,50 @@ TEST_CASE("an arena has so many members, which find it, and other calls do not")
         });
     for (std::thread& thread : threads) thread.join();
     CHECK(ran == 4000);
+}
+
+TEST_CASE("what is enqueued runs in its arena, also once that has ended") {
+    std::vector<std::future<int>> sums;
+    const auto sum_to = [&](std::promise<int> sum, int end) {
+        return [sum = std::move(sum), end]() mutable {
+            std::atomic<int> all{0};
+            tbb::parallel_for(0, end, [&](int i) { all += i; });
+            sum.set_value(1000 * tbb::this_task_arena::max_concurrency() + all);
+        };
+    };
+    const auto next = [&] {
+        std::promise<int> sum;
+        sums.push_back(sum.get_future());
+        return sum;
+    };
+    const int all = tbb::info::default_concurrency();
+    {
+        tbb::task_arena one(1);
+        tbb::task_arena whole;
+        for (int call = 0; call < 20; ++call) {
+            one.enqueue(sum_to(next(), 10));
+            whole.enqueue(sum_to(next(), 10));
+            tbb::this_task_arena::enqueue(sum_to(next(), 10));
+            one.execute([&] { tbb::this_task_arena::enqueue(sum_to(next(), 10)); });
+        }
+    }
+    for (std::size_t place = 0; place < sums.size(); ++place) {
+        const bool in_one = place % 4 == 0 || place % 4 == 3;
+        CHECK(sums[place].get() == 1000 * (in_one ? 1 : all) + 45);
+    }
+}
+
+TEST_CASE("groups run in arenas, and are waited for there") {
+    std::vector<std::unique_ptr<tbb::task_arena>> arenas;
+    std::vector<tbb::task_group> groups(3);
+    std::atomic<int> done{0};
+    for (const int members : {1, 2, 7}) arenas.push_back(std::make_unique<tbb::task_arena>(members));
+    for (std::size_t place = 0; place < arenas.size(); ++place)
+        arenas[place]->execute(
+            [&] { groups[place].run([&] { tbb::parallel_for(0, 100, [&](int) { ++done; }); }); });
+    for (std::size_t place = 0; place < arenas.size(); ++place)
+        arenas[place]->execute([&] { groups[place].wait(); });
+    CHECK(done == 300);
 }
 
 TEST_CASE("a limit holds while it lives, and the least of several") {
