@@ -187,6 +187,36 @@ def test_a_file_that_somebody_else_writes_meanwhile_is_not_the_commands(
         check("echo >> own")
 
 
+@pytest.mark.parametrize("what", ["temporary files", "objects", "what it may have written"])
+def test_what_a_build_beside_it_writes_is_not_the_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Its files have new names each time, so a second run did not tell whose the first ones were."""
+    made: list[Path] = []
+
+    def builds() -> None:
+        if what == "temporary files" and made:
+            made[-1].unlink()
+        made.append(tmp_path / f"{len(made)}.o")
+        made[-1].write_text("x")
+
+    def beside_a_build(*given: Any, **options: Any) -> Watched:
+        builds()
+        return watch(*given, **options)
+
+    def idle(seconds: float) -> None:
+        if what == "objects" and seconds >= 0.5:
+            builds()
+
+    monkeypatch.setattr(preparing, "watch", beside_a_build)
+    monkeypatch.setattr(same_file.time, "sleep", idle)
+    if what == "what it may have written":
+        with pytest.raises(TautoError, match=r"writes 0\.o in this folder"):
+            check("exec sleep 0.01")
+    else:
+        check("exec sleep 0.01")
+
+
 def test_a_log_that_another_process_has_open_is_not_the_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,7 +50,8 @@ def refuse_same_file(
 
     Others may write in this folder meanwhile. Where something was written, the command is run once more: it
     writes again. And nothing is run for a while: what is written then is not its, nor is what another process
-    has open for writing.
+    has open for writing. What is gone again, nobody reads. Where files have new names in each run, as those
+    of a build beside it have, another look says whether there are new ones while nothing runs.
     """
     first = files_here(request)
     written = _written(before, first)
@@ -65,8 +66,15 @@ def refuse_same_file(
     written = [
         path
         for path in written
-        if path not in by_others and (path in again or (makes_new_ones and path not in before))
+        if path not in by_others
+        and (path in again or (makes_new_ones and path not in before))
+        and os.path.lexists(path)
     ]
+    if any(path not in again for path in written):
+        third = files_here(request)
+        time.sleep(_LONGEST_IDLE_SECONDS)
+        if any(path not in third for path in _written(third, files_here(request))):
+            written = [path for path in written if path in again]
     if written:
         held = _open_for_writing()
         written = [path for path in written if os.path.realpath(path) not in held]
