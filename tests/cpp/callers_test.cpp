@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <sched.h>
-
 #include <atomic>
 #include <barrier>
 #include <chrono>
@@ -14,6 +12,7 @@
 #include <tauto/tauto.hpp>
 
 #include "runtime/callers.hpp"
+#include "runtime/machine_limits.hpp"
 
 namespace tauto {
 
@@ -37,16 +36,6 @@ class chosen_elsewhere {
   private:
     std::optional<team_cpus> got_;
 };
-
-cpus mask_of_this_thread() {
-    cpu_set_t mask;
-    CPU_ZERO(&mask);
-    sched_getaffinity(0, sizeof mask, &mask);
-    cpus found;
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-        if (CPU_ISSET(static_cast<unsigned>(cpu), &mask)) found.push_back(cpu);
-    return found;
-}
 
 }  // namespace
 
@@ -144,12 +133,12 @@ TEST_CASE("more than two CPUs are had by all but one of as many threads") {
 
 TEST_CASE("the makers of several teams are pinned to different CPUs, and those that are left over to none" *
           doctest::description("runtime.md, promise 11")) {
-    const cpus before = mask_of_this_thread();
+    const cpus before = detail::affinity_of_caller();
     const int threads = detail::int_size(usable_cores()) + 1;
     std::vector<cpus> found(detail::usize(threads));
     std::barrier<> all(threads);
     const auto work = [&](int number) {
-        const cpus own = mask_of_this_thread();
+        const cpus own = detail::affinity_of_caller();
         all.arrive_and_wait();  // nobody is born pinned
         for (int turn = 0; turn < threads; ++turn) {
             if (turn != number) {
@@ -159,7 +148,7 @@ TEST_CASE("the makers of several teams are pinned to different CPUs, and those t
             static thread_local std::optional<team> its;
             its.emplace();
             its->run([](member&) {});
-            detail::at(found, number) = mask_of_this_thread();
+            detail::at(found, number) = detail::affinity_of_caller();
             all.arrive_and_wait();
         }
         all.arrive_and_wait();
@@ -175,7 +164,7 @@ TEST_CASE("the makers of several teams are pinned to different CPUs, and those t
         firsts.push_back(detail::at(found, number)[0]);
     }
     CHECK(firsts == usable_cores());
-    CHECK(mask_of_this_thread() == before);
+    CHECK(detail::affinity_of_caller() == before);
 }
 
 TEST_CASE("a loop runs on its thread alone while a loop of another team has the CPUs" *
