@@ -181,6 +181,7 @@ def test_numbers_that_c_would_cut_are_refused(team: parallel.Team, compiled: cty
         lambda: team.parallel_for(0, 9, compiled.add_one, members=2**32 + 1),
         lambda: team.parallel_for(0, 9, compiled.add_one, schedule="dynamic", chunk=2**64 + 1),
         lambda: parallel.Team(2**32 + 2),
+        lambda: parallel.Team(stack_bytes=2**64 + 2**20),
         lambda: parallel.Team(cpus=[2**32]),
     ):
         with pytest.raises(ValueError, match=r"use -2\^"):

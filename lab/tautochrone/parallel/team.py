@@ -85,7 +85,7 @@ class Team:
             members=within("number of members", _index(members), 32),
             wait=_number(WAITS, wait, "wait"),
             pin=pin,
-            stack_bytes=stack_bytes,
+            stack_bytes=within("number of bytes", _index(stack_bytes), 64),
         )
         team = c_void_p()
         status = self._library.tauto_team_create(byref(options), byref(team))
