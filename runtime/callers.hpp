@@ -72,9 +72,8 @@ struct cpu_choice {
 // A living team's CPUs.
 class team_cpus {
   public:
-    // Where they are not named, members get those where the teams that other threads have made have the
-    // fewest members, and member 0 that of them where these have the fewest members 0; of equal ones the
-    // first.
+    // Unless they are named, the members get the CPUs that other threads' teams use least, and member 0 the
+    // one of these on which the fewest such teams begin. Of equal ones the first in the list counts.
     explicit team_cpus(cpu_choice from);
     ~team_cpus();
     team_cpus(const team_cpus&) = delete;

@@ -38,8 +38,8 @@ class speed_noise {
 
   private:
     static constexpr double far_off = 9;            // three times the spread, squared
-    static constexpr double least_spread = 0.0014;  // so that 25 % are far in a loop without any
-    static constexpr double most_weight = 6;        // of what was seen, in values
+    static constexpr double least_spread = 0.0014;  // with this one 25 % are far: a loop may have none
+    static constexpr double most_weight = 6;        // so many values count
     static constexpr double doubt = 4;              // two standard errors, squared
     void add(double now) noexcept {
         seen_ = std::min(seen_ + 1, most_weight + 1);
