@@ -8,11 +8,11 @@
 #include <tauto/signed.hpp>
 
 #include "pinning.hpp"
+#include "plain_list.hpp"
 
 namespace tauto::detail {
 namespace {
 
-// Lists with nothing to destroy: teams may end while statics are torn down.
 constinit team_cpus* all_teams = nullptr;
 constinit callers* all_callers = nullptr;
 
@@ -20,13 +20,6 @@ std::vector<int> sorted_set(std::vector<int> cpus) {
     std::sort(cpus.begin(), cpus.end());
     cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
     return cpus;
-}
-
-template <class T>
-void remove_from(T*& first, T* T::*next, const T* one) noexcept {
-    T** at = &first;
-    while (*at != one) at = &((*at)->*next);
-    *at = one->*next;
 }
 
 }  // namespace

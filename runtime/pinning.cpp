@@ -27,6 +27,7 @@
 #include "forks.hpp"
 #include "machine_files.hpp"
 #include "machine_limits.hpp"
+#include "plain_list.hpp"
 
 namespace tauto::detail {
 
@@ -91,9 +92,7 @@ thread_pins* new_pins() {
 
 void drop_if_over(thread_pins* pins) noexcept {
     if (!pins->teams.empty() || (pins->kept_cpu >= 0 && pins->here() && !statics_are_torn_down)) return;
-    thread_pins** at = &all_pins;
-    while (*at != pins) at = &(*at)->next;
-    *at = pins->next;
+    remove_from(all_pins, &thread_pins::next, pins);
     delete pins;
 }
 
@@ -342,9 +341,7 @@ pinning::pinning(std::vector<int> cpus, bool wanted, bool maker_too)
 pinning::~pinning() {
     if (!wanted_) return;
     const std::lock_guard lock(locks_of_process().pins);
-    pinning** at = &all_pinnings;
-    while (*at != this) at = &(*at)->next_;
-    *at = next_;
+    remove_from(all_pinnings, &pinning::next_, this);
 }
 
 void pinning::pin_maker() {

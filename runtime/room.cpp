@@ -10,6 +10,7 @@
 
 #include "forks.hpp"
 #include "machine_limits.hpp"
+#include "plain_list.hpp"
 
 namespace tauto::detail {
 namespace {
@@ -45,9 +46,7 @@ room::room(std::filesystem::path root)
 
 room::~room() {
     const std::lock_guard lock(locks_of_process().rooms);
-    room** at = &all_rooms;
-    while (*at != this) at = &(*at)->next_;
-    *at = next_;
+    remove_from(all_rooms, &room::next_, this);
 }
 
 void room::look(std::vector<std::vector<int>> masks, std::int64_t now) {
